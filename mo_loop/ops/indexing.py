@@ -164,8 +164,10 @@ class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis"), single=("axi
             return NotImplemented
         places: list[Any] = list(np.indices(indices.shape, sparse=True))
         places[int(axis)] = indices
-        result = data.copy()
-        result[tuple(places)] = updates
+        return self._written(data.copy(), tuple(places), updates)
+
+    def _written(self, result, places, updates):
+        result[places] = updates
         return result
 
 
@@ -179,7 +181,14 @@ class ScatterElementsUpdate12(ScatterElementsUpdate, opset=12, type="ScatterElem
         return super().infer(data, indices, updates, axis).without_known()
 
     def evaluate(self, *inputs):
-        return super().evaluate(*inputs) if self.reduction == "none" else NotImplemented
+        is_sum = self.reduction == "sum" and self.use_init_val and inputs[0].dtype.kind in "iu"
+        return super().evaluate(*inputs) if self.reduction == "none" or is_sum else NotImplemented
+
+    def _written(self, result, places, updates):
+        if self.reduction == "none":
+            return super()._written(result, places, updates)
+        np.add.at(result, places, updates)
+        return result
 
 
 class ScatterNDUpdate(Op, opset=4, index=("indices",), keeps_axes=True):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.shared import number, one_integer, ranked, require_choice
+from mo_loop.frontend.ops.shared import along_second, number, one_integer, ranked, require_choice
 from mo_loop.frontend.ops.texts.strings import equal_strings
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph import Graph, element_count, normalise_axis
@@ -22,9 +22,13 @@ from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.lengths import Length
 from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.ops.reduction import Reduction
-from mo_loop.target import NEVER, Gap, Processor
+from mo_loop.target import ERROR, GPU, NEVER, Gap, Processor
 
 AVOIDS = (
+    Gap(
+        "computed-axis", "`CumSum` along a computed axis does not compile", "along the second of three axes",
+        severity=ERROR, rule="translator of CumSum", device=GPU,
+    ),
     Gap(
         "integer-divide", "integer `Divide` after a reduction or `MatMul` rounds instead of truncating",
         "`(a - Mod(a, b)) / b`", rule="translator of Div",
@@ -225,6 +229,9 @@ def mean(first, *rest):
 @translates("CumSum", since=11, one_rank="x")
 def cumsum(x, axis, *, exclusive: int = 0, reverse: int = 0):
     """Cumulative sums."""
+    if x.rank is not None and one_integer(axis) is None:
+        sums = ops.CumSum(along_second(x, axis), np.array(1), exclusive=bool(exclusive), reverse=bool(reverse))
+        return ops.Reshape(sums, x.sizes)
     if axis.rank != 0:
         axis = ops.Squeeze(axis, 0)
     return ops.CumSum(x, axis, exclusive=bool(exclusive), reverse=bool(reverse))
@@ -232,7 +239,7 @@ def cumsum(x, axis, *, exclusive: int = 0, reverse: int = 0):
 
 @translates("CumProd", since=26)
 def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
-    """Cumulative products; an axis known only at run time is transposed to the front and back."""
+    """Cumulative products; an axis known only at run time becomes the second of three."""
     ranked(x)
     if element_count(x.shape) == 0:  # Unsqueeze in the runtime loses the actual sizes
         return x
@@ -241,11 +248,7 @@ def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
     known = one_integer(axis)
     if known is not None:
         return _running_product(x, normalise_axis(known, x.rank), exclusive, reverse)
-    place = (axis.astype(i64) + x.rank) % x.rank
-    others = ops.NotEqual(np.arange(x.rank), place).astype(i32)
-    _, order = ops.TopK11(others, x.rank, axis=0, mode="min", stable=True)
-    _, back = ops.TopK11(order, x.rank, axis=0, mode="min")
-    return ops.Transpose(_running_product(ops.Transpose(x, order), 0, exclusive, reverse), back)
+    return ops.Reshape(_running_product(along_second(x, axis), 1, exclusive, reverse), x.sizes)
 
 
 def _running_product(x: Value, at: int, exclusive: int, reverse: int) -> Value:

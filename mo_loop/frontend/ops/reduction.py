@@ -12,9 +12,9 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.arithmetic import divided
 from mo_loop.frontend.ops.ranking import Mode, first
-from mo_loop.frontend.ops.shared import known_size, number, ranked
+from mo_loop.frontend.ops.shared import along_second, known_size, number, ranked, sizes_around
 from mo_loop.frontend.vocabulary import Value, ops, translates
-from mo_loop.graph import boolean, element_count, f32, i32, i64, low, normalise_axis
+from mo_loop.graph import assume_fixed, boolean, element_count, f32, i32, i64, low, normalise_axis, now
 from mo_loop.target import Gap
 
 AVOIDS = (
@@ -172,10 +172,16 @@ def _known_axes(axes: Value | None) -> Sequence[int] | None:
 
 
 def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: bool):
-    """Axes known only at run time, where the IR requires constants: x becomes a matrix whose rows are reduced."""
+    """Axes known only at run time, where the IR requires constants: x becomes a matrix whose rows are reduced. One axis
+    becomes the second of three."""
     rank = len(_all_axes(x))
     axes = axes.astype(i64).reshape([-1])
     count = axes.type.dims[0]
+    if now(count) == 1 and element_count(x.shape) != 0:
+        assume_fixed([count])
+        before, _, after = sizes_around(x, axes)
+        ones = [np.ones(1, np.int64)] if keep else []
+        return ops.Reshape(rule(along_second(x, axes), [1], False), ops.Concat(before, *ones, after, axis=0))
     places = (axes + rank) % rank
     gone = ops.ReduceLogicalOr(ops.Equal(np.arange(rank).reshape(-1, 1), ops.Unsqueeze(places, 0)), [1])
     if not isinstance(count, int) and not empty_is_none:

@@ -145,3 +145,18 @@ def number(like: Value, value: float):
 def constant_like(like: Value, number: float) -> Value:
     """A scalar of the element type of `like`, as a value in its graph."""
     return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph, dtype=like.dtype)
+
+
+def sizes_around(x: Value, axis: Value) -> tuple[Value, Value, Value]:
+    """The sizes before an axis of x that is known only at run time, its size, and those after it: i64 [?], [1], [?]."""
+    rank, sizes = ranked(x), x.sizes
+    place = (axis.astype(i64).reshape([1]) + rank) % rank
+    before, after = ops.Slice(sizes, [0], place, [1], [0]), ops.Slice(sizes, place + 1, [FAR], [1], [0])
+    return before, ops.Gather(sizes, place, 0), after
+
+
+def along_second(x: Value, axis: Value) -> Value:
+    """x with three axes, whose second one is an axis that is known only at run time."""
+    before, size, after = sizes_around(x, axis)
+    products = [ops.ReduceProd(each, [0], keep_dims=True) for each in (before, after)]
+    return ops.Reshape(x, ops.Concat(products[0], size, products[1], axis=0))

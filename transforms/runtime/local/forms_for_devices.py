@@ -1,17 +1,20 @@
 """Forms for one device, most of which cost other devices time."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, low
-from mo_loop.graph.shape import element_count
+from mo_loop.graph.shape import element_count, of_declared_sizes
 from mo_loop.graph.types import i64
 from mo_loop.ops.recurrent import Recurrent, Sequence
 from mo_loop.target import ARM, ERROR, GPU
 from mo_loop.transforms.low_precision.weights import KEEPING_8_BITS, LEVELS
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import move_readers
-from mo_loop.transforms.runtime.local.rule import both_orders, is_weights, maximum_rule, rule
-from mo_loop.transforms.vocabulary import F, Gap, Node, Use, Value, is_static, ops, source_of
+from mo_loop.transforms.runtime.inference import is_inferred
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, is_weights, maximum_rule, rule
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Parameter, Use, Value, is_static, ops, source_of
 
 
 @rule(wrap_type((ops.Add, ops.Subtract, Recurrent)), "the row, computed at run time", Gap(
@@ -151,3 +154,104 @@ def ScaleGroupsFirst(node: ops.Multiply) -> Node | None:
             if by_root and inverse.rank and inverse.type.dims[-1] == 1 != element_count(scale.type.dims[:-1]):
                 return ops.Multiply(x * scale, inverse)
     return None
+
+
+def _is_one_matrix(value: Value) -> bool:
+    """Whether it is a matrix of declared sizes that is not constant, also with leading dimensions of 1."""
+    return (value.rank or 0) >= 2 and is_declared(value) and set(value.type.dims[:-2]) <= {1} and not is_weights(value)
+
+
+@rule(wrap_type(ops.MatMul, when=lambda y: (y.rank or 0) >= 4), "a `Reshape` that hides the number of rows", Gap(
+    "gpu-matrix-of-first-inference", "a product of a tensor of four or more dimensions and unknown sizes with a matrix "
+    "of known sizes that is not constant takes the matrix of the first inference", device=GPU,
+))
+def HideRowsOfMatrix(node: ops.MatMul) -> Node | None:
+    """MatMul(x : [?,?,?,7], w : [7,3])  ->  MatMul(x, Reshape(w, [zero, 0]))
+
+    The plugin makes a layer with weights of it, rearranges them once, and keeps the result.
+    """
+    x, matrix = node.operands
+    if is_declared(x) or not _is_one_matrix(matrix) or _is_hidden(matrix):
+        return None
+    node.graph.set_input(node, 1, _hidden(matrix, [matrix.type.rank - (1 if node.transpose_b else 2)]))
+    return node
+
+
+def _hidden(value: Value, axes: Collection[int]) -> Value:
+    """A view of a value whose sizes along these axes the runtime does not know."""
+    zeros = F.Constant(np.zeros(1), graph=value.graph, dtype=i64)
+    hidden = F.Barrier(zeros, hides="value")
+    sizes = [hidden if axis in axes else zeros for axis in range(value.type.rank)]
+    return F.Reshape(value, F.Concat(*sizes, axis=0) if len(sizes) > 1 else hidden, special_zero=True)
+
+
+def _is_hidden(value: Value) -> bool:
+    """Whether it is such a view."""
+    sizes = value.node.operands[1] if isinstance(value.node, ops.Reshape) else value
+    parts = sizes.node.operands if isinstance(sizes.node, ops.Concat) else (sizes,)
+    return any(isinstance(each.node, ops.Barrier) for each in parts)
+
+
+def _ends_at_run_time(value: Value) -> bool:
+    """Whether bounds of the Slice are not constant."""
+    _, starts, ends, *_ = value.node.operands
+    return not isinstance(starts.node, Constant) or not isinstance(ends.node, Constant)
+
+
+@rule(wrap_type(ops.Slice, when=_ends_at_run_time), "a `Reshape` that hides the sizes before it", Gap(
+    "gpu-bounded-slice", "after a `Slice` of an input of known size with computed bounds, a product with constant "
+    "weights, times a vector, has as many rows as the whole; other operations end the process", device=GPU,
+))
+def HideSlicedSizes(node: ops.Slice) -> Node | None:
+    """Slice(x : [3,?], 0, e)  ->  Slice(Reshape(x, [zero, 0]), 0, e), where e is computed
+
+    The plugin takes the known size, which is the most that the slice may have, for its size.
+    """
+    x, dims = node.operands[0], of_declared_sizes(node.operands[0].shape) or ()
+    given = node.operands[4].type.integers if len(node.operands) > 4 else range(len(dims))
+    if len(dims) < 2 or given is None or node.graph.owner is not None or _is_hidden(x) or is_inferred(node.output):
+        return None
+    if not isinstance(source_of(x, ops.View).node, Parameter):  # elsewhere the zero would cost small models 10%
+        return None
+    known = [axis % len(dims) for axis in given if isinstance(dims[axis], int)]
+    if not known:
+        return None
+    node.graph.set_input(node, 0, _hidden(x, known))
+    return node
+
+
+@maximum_rule(wrap_type(ops.MatMul, attributes={"transpose_b": True}), "`max(x, x)`", Gap(
+    "gpu-sliced-matrix",
+    "a product with a transposed matrix that is a `Slice` of a computed tensor of known sizes with leading dimensions "
+    "of 1 does not compile", severity=ERROR, device=GPU,
+))
+def CopySlicedMatrix(node: ops.MatMul) -> Use | None:
+    """MatMul(x, s, transpose_b)  ->  MatMul(x, max(s, s), transpose_b), where s is Slice(y : [1,1,5,8])
+
+    The plugin rearranges the matrix as weights, with the bytes after it.
+    """
+    _, matrix = node.operands
+    return Use(node, 1) if isinstance(matrix.node, ops.Slice) and _is_one_matrix(matrix) else None
+
+
+@rule(wrap_type(ops.GroupConvolutionBackpropData), "the operation with two dimensions", Gap(
+    "gpu-transposed-groups", "`GroupConvolutionBackpropData` with one dimension does not compile, or is wrong if sizes "
+    "are unknown", device=GPU,
+))
+def AddDimensionToTransposedGroups(node: ops.GroupConvolutionBackpropData) -> Node | None:
+    """GroupConvolutionBackpropData(x : [N,C,W], w : [G,C/G,O/G,K])  ->  Squeeze(... (Unsqueeze(x, 2), Unsqueeze(w, 3)))
+
+    The plugin has dimensions of groups for filters of at least five dimensions alone.
+    """
+    x, filters, *sizes = node.operands
+    if filters.rank != 4:
+        return None
+    more = {
+        name: (neutral, *getattr(node, name))
+        for name, neutral in {"strides": 1, "dilations": 1, "pads_begin": 0, "pads_end": 0, "output_padding": 0}.items()
+    }
+    wide = F.GroupConvolutionBackpropData(
+        F.Unsqueeze(x, [2]), F.Unsqueeze(filters, [3]), *(F.Concat([1], each, axis=0) for each in sizes),
+        **node.attribute_values() | more,
+    )
+    return ops.Squeeze(wide, [2])

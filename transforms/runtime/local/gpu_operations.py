@@ -1,7 +1,5 @@
 """Operations that the GPU device computes wrongly, or does not compile."""
 
-from functools import reduce
-
 import numpy as np
 
 from mo_loop.graph.dimension import fresh, now
@@ -11,8 +9,9 @@ from mo_loop.ops.exact import is_not_negative
 from mo_loop.ops.movement import END, FAR
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
-from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.replace import insert_after
+from mo_loop.transforms.pattern import any_input, wrap_type
+from mo_loop.transforms.predicates import is_constant
+from mo_loop.transforms.replace import insert_after, move_readers
 from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import (
     both_orders,
@@ -24,7 +23,7 @@ from mo_loop.transforms.runtime.local.rule import (
     maximum_rule,
     rule,
 )
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, integers, ops
+from mo_loop.transforms.vocabulary import Constant, F, Gap, Node, Op, Result, Use, Value, integers, ops, source_of
 
 
 @rule(wrap_type(ops.FloorMod), "`Mod`, twice where the signs may differ", Gap(
@@ -152,6 +151,21 @@ def IndexBytesAsIntegers(node: ops.GatherND | ops.ScatterElementsUpdate) -> Node
     return type(node)(*wide, **node.attribute_values()).output.astype(kind).node
 
 
+@rule(wrap_type(ops.ScatterNDUpdate, any_input(), any_input(is_constant()), any_input()), "`i + size`", Gap(
+    "gpu-constant-places", "`ScatterNDUpdate` takes constant indices below 0 for others", device=GPU,
+))
+def CountConstantPlaces(node: ops.ScatterNDUpdate) -> Node | None:
+    """ScatterNDUpdate(x : [2,...], [[-1]], u)  ->  ScatterNDUpdate(x, [[1]], u)"""
+    x, places, _ = node.operands
+    numbers = np.asarray(places.constant)
+    sizes = (of_declared_sizes(x.shape) or ())[: numbers.shape[-1]]
+    if not (numbers < 0).any() or not sizes or not all(isinstance(each, int) for each in sizes):
+        return None
+    counted = np.where(numbers < 0, numbers + np.array(sizes, numbers.dtype), numbers)
+    node.graph.set_input(node, 1, F.Constant(counted, graph=node.graph, dtype=places.dtype))
+    return node
+
+
 @rule(wrap_type(ops.ScatterNDUpdate), "`i + size` where `i < 0`", Gap(
     "negative-places", "`ScatterNDUpdate` takes indices below 0 for others", device=GPU, alone=True,
 ))
@@ -185,7 +199,8 @@ def RaiseRankOfFactor(node: ops.Multiply) -> Node | None:
 
 
 def _is_rms(x: Value) -> bool:
-    """Whether it is a product or quotient with the root of a mean."""
+    """Whether it is a product or quotient with the root of a mean, also one that is converted to another type."""
+    x = source_of(x, ops.Convert)
     if not isinstance(x.node, ops.Multiply | ops.Divide):
         return False
     for root in x.node.operands:
@@ -282,19 +297,6 @@ def EyeToEqual(node: ops.Eye) -> Node | None:
     return ops.Convert(F.Equal(places, _up_to(columns, i64)), destination_type=node.output_type)
 
 
-@rule(wrap_type(ops.CumSum), "`CumSum` along each axis, and `Select`", Gap(
-    "computed-axis", "`CumSum` along a computed axis does not compile", severity=ERROR, device=GPU, alone=True,
-))
-def CumSumOfEachAxis(node: ops.CumSum) -> Node | None:
-    """CumSum(x, a)  ->  Select(a == 0, CumSum(x, 0), CumSum(x, 1)), where x has two axes"""
-    x, axis = node.operands
-    if not x.rank or not _is_computed(axis):
-        return None
-    at = F.Select(axis < 0, axis + x.rank, axis)
-    along = [F.CumSum(x, np.array(each), **node.attribute_values()) for each in range(x.rank)]
-    return reduce(lambda total, each: F.Select(F.Equal(at, each), along[each], total), range(1, x.rank), along[0]).node
-
-
 @rule(wrap_type(ops.Sign), "`Select` by `x != x`", Gap(
     "gpu-sign-of-nan", "`Sign` of NaN is -1", device=GPU, alone=True,
 ))
@@ -333,16 +335,20 @@ def ReverseBeginning(node: ops.Slice) -> Node | None:
     return ops.Slice(x, *map(np.array, ends), *node.operands[3:])
 
 
-@rule(wrap_type(ops.Parameter), "a size that is not declared", Gap(
+@rule(wrap_type(ops.Parameter), "a size that is not declared, and a `Reshape` to the declared ones", Gap(
     "gpu-input-without-elements", "a model with an input that is declared with a size of 0 does not run",
-    severity=ERROR, device=GPU, alone=True,
+    severity=ERROR, device=GPU,
 ))
 def WidenEmptyInput(node: ops.Parameter) -> Node | None:
-    """Parameter : f32[2,0]  ->  Parameter : f32[2,?]"""
-    type_ = node.value_type
-    if node.graph.owner is not None or 0 not in (type_.shape or ()):
+    """Parameter : f32[2,0]  ->  Reshape(Parameter : f32[2,?], [2, 0])"""
+    type_, x = node.value_type, node.output
+    dims = of_declared_sizes(type_.shape) or ()
+    if node.graph.owner is not None or 0 not in dims or not is_declared(x):
         return None
+    readers = x.uses
     node.retype(type_.with_shape(tuple(fresh() if dim == 0 else dim for dim in type_.shape)))
+    if readers:
+        move_readers(x, F.Reshape(x, np.array(dims, np.int64)), readers)
     return node
 
 
