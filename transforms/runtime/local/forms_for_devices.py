@@ -7,6 +7,7 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.shape import element_count, of_declared_sizes
 from mo_loop.graph.types import i64
+from mo_loop.ops.control import Control
 from mo_loop.ops.recurrent import Recurrent, Sequence
 from mo_loop.target import ARM, ERROR, GPU
 from mo_loop.transforms.low_precision.weights import KEEPING_8_BITS, LEVELS
@@ -212,6 +213,8 @@ def HideSlicedSizes(node: ops.Slice) -> Node | None:
     if len(dims) < 2 or given is None or node.graph.owner is not None or _is_hidden(x) or is_inferred(node.output):
         return None
     if not isinstance(source_of(x, ops.View).node, Parameter):  # elsewhere the zero would cost small models 10%
+        return None
+    if any(isinstance(use.node, Control) for use in node.output.uses):  # what a loop slices has no such reader
         return None
     known = [axis % len(dims) for axis in given if isinstance(dims[axis], int)]
     if not known:
