@@ -13,9 +13,9 @@ global. It can be changed before and after passes are registered. An earlier nam
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from mo_loop.graph import Node
 from mo_loop.origin import Origin
@@ -81,6 +81,7 @@ def renamed(name: str) -> str:
     return f"the pass {name} is now called {OLD_NAMES[name]}; the old name stops working in the next version"
 
 
+P = TypeVar("P", bound=Any)
 Veto = Callable[[Node], bool | str]
 """Called with a candidate node. If it returns True, or a text with the reason, the pass does not change the node."""
 
@@ -138,6 +139,12 @@ class PassConfig:
             return getattr(each, "enabled_by_default", True)
         return self._enabled.get(name_of(each), getattr(each, "enabled_by_default", True))
 
+    def enabled_of(self, passes: Iterable[P]) -> list[P]:
+        """Those of the passes that run."""
+        if not self._enabled:  # as `is_enabled`, for a hundred rules and each body
+            return [each for each in passes if each.enabled_by_default]
+        return [each for each in passes if self.is_enabled(each)]
+
     @property
     def disabled(self) -> list[str]:
         """The names of the passes that were disabled, sorted."""
@@ -169,6 +176,10 @@ class PassConfig:
         """`callback` is called with each candidate of `passes`, or of all passes if none is given."""
         self._vetoes.append((frozenset(name_of(each) for each in passes), callback))
 
+    @property
+    def has_vetoes(self) -> bool:
+        return bool(self._vetoes)
+
     def vetoed(self, each: Any, node: Node) -> str:
         """The reason why the pass must not change `node`; empty if it may."""
         if not self._vetoes:
@@ -187,6 +198,11 @@ class PassConfig:
     def explain(self, *passes: Any) -> None:
         """Record the decisions of these passes in `explanations`."""
         self._explained.update(name_of(each) for each in passes)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the decisions of any pass are recorded, or heard."""
+        return self.listener is not None or bool(self._explained)
 
     def explains(self, each: Any) -> bool:
         return bool(self._explained) and name_of(each) in self._explained

@@ -92,6 +92,8 @@ class FunctionPass:
         """The configuration of the pipeline; one of its own for a pass that runs alone."""
         if self._config is None:
             self._config = PassConfig()
+            for each in self.passes:
+                each.use(self._config)
         return self._config
 
     def walk(self) -> Iterator[FunctionPass]:

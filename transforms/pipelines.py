@@ -1,6 +1,6 @@
 """The passes of a conversion in the order in which they run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from mo_loop.errors import InternalError
@@ -305,7 +305,7 @@ def check_rules(target: Target | None = None) -> StepObserver:
         for scope in step.graph.scopes():
             scope.sweep()
         for rule in RULES:
-            again = _made(rule, target)
+            again = _made(rule, _not_needed(target))
             again.config.disable(*BY_SIZES)
             if rule not in BY_SIZES and is_needed(rule, target) and again.run(step.graph):
                 raise InternalError(f"{rule.__name__} changes the graph again when all rules have run", code="ML411")
@@ -344,29 +344,31 @@ def default_pipeline(
     specialize = SpecializeLoops([each() for each in SPECIALIZED])
     chosen = (UnrollLoops(unroll, keeps_steps=has_steps), specialize, weights, lowering, *loops, *states)
     given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in chosen}
-    passes = [given.get(each) or _made(each, target) for each in FRONT if each in given or each not in STATES]
+    not_needed = _not_needed(target)
+    passes = [given.get(each) or _made(each, not_needed) for each in FRONT if each in given or each not in STATES]
     for each in passes:
         if isinstance(each, FAST_QUANTIZATION) and quantization == "exact":
             each.enabled_by_default = False
     return passes
 
 
-def _made(cls: type[FunctionPass], target: Target) -> FunctionPass:
-    """A new instance of a pass; the rules that no release of `target` needs are disabled by default."""
+def _made(cls: type[FunctionPass], not_needed: Mapping[type[FunctionPass], tuple[int, ...]]) -> FunctionPass:
+    """A new instance of a pass; the rules `_not_needed` are disabled by default."""
     made = cls()
-    needed = _needed(target)
-    for each in made.walk() if cls in RULES else ():
-        rule = type(each)
-        if rule not in needed:
-            needed[rule] = is_needed(rule, target)
-        each.enabled_by_default = needed[rule]
+    if cls in not_needed:
+        rules = (made, *made.passes)
+        for place in not_needed[cls]:
+            rules[place].enabled_by_default = False
     return made
 
 
 @cache
-def _needed(target: Target) -> dict[type[FunctionPass], bool]:
-    """Rule -> whether it is needed, as far as that is found: the same for all conversions for a target."""
-    return {}
+def _not_needed(target: Target) -> dict[type[FunctionPass], tuple[int, ...]]:
+    """Rule -> the places of those that no release of `target` needs: 0 is the rule, the next are those that it
+    contains. Other rules are not in it."""
+    rules = {cls: (cls, *map(type, cls().passes)) for cls in RULES}
+    found = {cls: tuple(at for at, each in enumerate(rules[cls]) if not is_needed(each, target)) for cls in rules}
+    return {cls: places for cls, places in found.items() if places}
 
 
 def is_needed(rule: type[FunctionPass], target: Target) -> bool:

@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 
 from mo_loop.conversion_limits import Budget, budget
 from mo_loop.errors import InternalError
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Node
 from mo_loop.graph.dimension import Assumption
 from mo_loop.ops.base import Result
 from mo_loop.origin import all_of, current
@@ -41,6 +41,7 @@ from mo_loop.transforms.replace import copy_runtime_info, replace_node
 
 Callback = Callable[[Match], bool]
 Passes = tuple["MatcherPass", ...]
+Key = type[Node] | tuple[type[Node] | None, ...]
 
 
 class MatcherPass(FunctionPass):
@@ -92,14 +93,16 @@ class MatcherPass(FunctionPass):
         """Match `node`, and call back unless a veto protects it; True if the callback replaced it."""
         self._at = node
         matcher, config = self.matcher, self.config
-        explained = config.explains(self)
-        trace = Trace() if explained or (config.listener is not None and config.listener.wants(self)) else None
+        trace: Trace | None = None
+        if config.is_watched:
+            explained = config.explains(self)
+            trace = Trace() if explained or (config.listener is not None and config.listener.wants(self)) else None
         match = matcher.match(node, trace)
         if match is None:
             if trace is not None and (explained or trace.depth):
                 self.refuse(node, trace.reason, trace.depth)
             return False
-        if self.is_vetoed(node):
+        if config.has_vetoes and self.is_vetoed(node):
             return False
         decisions = self.decisions
         # Without `made_for`, which takes longer: most rules refuse most of their candidates.
@@ -173,11 +176,12 @@ class GraphRewrite(FunctionPass):
         """Register a matcher; those registered first run first."""
         each.matcher  # noqa: B018  # raises here for a pass without a matcher, not during a run
         self.passes.append(each)
-        each.use(self.config)
+        if self._config is not None:  # else with the first use of `config`, or in that of a Manager
+            each.use(self._config)
         return each
 
     def run_on_graph(self, graph: Graph) -> bool:
-        passes = [each for each in self.passes if each.config.is_enabled(each)]
+        passes = self.config.enabled_of(self.passes)
         if graph.owner is not None:
             passes = [each for each in passes if each.bodies != "never"]
         return self.run_passes(graph, passes)
@@ -191,7 +195,9 @@ class GraphRewrite(FunctionPass):
 
     def _dispatch(self, passes: Sequence[MatcherPass]) -> Dispatch:
         """The dispatch of the previous graph, if it has the same passes: bodies are many, and small."""
-        explain = any(each.config.listener is not None or each.config.explains(each) for each in passes)
+        explain = self.config.is_watched and any(
+            self.config.listener is not None or self.config.explains(each) for each in passes
+        )
         if self._last is None or self._last.explain != explain or self._last.passes != list(passes):
             self._last = Dispatch(passes, explain)
         return self._last
@@ -281,12 +287,10 @@ class Dispatch:
     def __init__(self, passes: Sequence[MatcherPass], explain: bool = False) -> None:
         """With `explain`, passes give the reason why they leave a node, so each runs on every root that it can have."""
         self.passes = list(passes)
-        self._places = {each: place for place, each in enumerate(self.passes)}
         self.explain = explain
-        self._roots = _roots_of(tuple([each.matcher for each in self.passes]))
-        self._by_root: dict[type[Node], Passes] = {}
-        self._by_producer: dict[tuple[Any, Any], Passes] = {}
-        self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
+        self._places = {each: place for place, each in enumerate(self.passes)}
+        self._shared = {} if explain else _places_of(tuple([each.matcher for each in self.passes]))
+        self._found: dict[Key, Passes] = {}
 
     def beginning(self, node: Node, candidates: Iterable[MatcherPass]) -> Iterator[MatcherPass]:
         """Those of the passes that accept the node as their root when they are requested, or that have to give the
@@ -301,35 +305,31 @@ class Dispatch:
 
     def of_class(self, cls: type[Node]) -> Passes:
         """The passes whose root can have this class."""
-        candidates = self._by_root.get(cls)
-        if candidates is None:
-            places = self._roots.get(cls)
-            if places is None:
-                found = (place for place, each in enumerate(self.passes) if _has_root(each, cls))
-                places = self._roots[cls] = tuple(found)
-            candidates = self._by_root[cls] = tuple([self.passes[place] for place in places])
-        return candidates
+        found = self._found.get(cls)
+        return self._searched(cls, self.passes, lambda each: _has_root(each, cls)) if found is None else found
 
     def of(self, node: Node) -> Passes:
         """The passes to run, in the order of their registration."""
-        # Most nodes need one lookup; the next ones follow only while a pass can still match.
+        # Most nodes need one lookup; the next one follows only if a pass can still match.
         cls = type(node)
-        candidates = self._by_root.get(cls)
+        candidates = self._found.get(cls)
         if candidates is None:
             candidates = self.of_class(cls)
         inputs = node.inputs
         if not candidates or not inputs:
             return candidates
-        first = _producer(inputs[0])
-        narrowed = self._by_producer.get((cls, first))
-        if narrowed is None:
-            narrowed = self._by_producer[cls, first] = _narrowed(candidates, cls, (first,))
-        if not narrowed or len(inputs) == 1:
-            return narrowed
-        key = (cls, first, _producer(inputs[1]))
-        found = self._by_producers.get(key)
+        producers = [None if value is None else type(value.node) for value in inputs[:2]]
+        key = (cls, *producers)
+        found = self._found.get(key)
         if found is None:
-            found = self._by_producers[key] = _narrowed(narrowed, cls, key[1:])
+            found = self._searched(key, candidates, lambda each: _may_match(each, cls, producers))
+        return found
+
+    def _searched(self, key: Key, among: Iterable[MatcherPass], accepts: Callable[[MatcherPass], bool]) -> Passes:
+        places = self._shared.get(key)
+        if places is None:
+            places = self._shared[key] = tuple([self._places[each] for each in among if accepts(each)])
+        found = self._found[key] = tuple([self.passes[place] for place in places])
         return found
 
     def source_of(self, before: MatcherPass | None, node: Node) -> list[MatcherPass]:
@@ -339,14 +339,10 @@ class Dispatch:
 
 
 @lru_cache(64)
-def _roots_of(matchers: tuple[Matcher, ...]) -> dict[type[Node], tuple[int, ...]]:
-    """Class of a node -> the places of the matchers whose roots can have it, as far as they are found: the passes of
-    one conversion are made of the same classes as those of the next."""
+def _places_of(matchers: tuple[Matcher, ...]) -> dict[Key, tuple[int, ...]]:
+    """Class of a node, or this and those of its first two producers -> the places of the matchers that can match there,
+    as far as they are found: the passes of one conversion are made of the same classes as those of the next."""
     return {}
-
-
-def _producer(value: Value | None) -> type[Node] | None:
-    return None if value is None else type(value.node)
 
 
 def _has_root(each: MatcherPass, cls: type[Node]) -> bool:
@@ -354,8 +350,6 @@ def _has_root(each: MatcherPass, cls: type[Node]) -> bool:
     return roots is None or not roots.isdisjoint(cls.__mro__)  # a conversion asks a hundred rules for each class
 
 
-def _narrowed(passes: Passes, cls: type[Node], producers: Sequence[type[Node] | None]) -> Passes:
+def _may_match(each: MatcherPass, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
     # A pass that is explained runs on every candidate root: it gives a more precise reason.
-    return tuple(
-        each for each in passes if each.config.explains(each) or each.matcher.pattern.may_match(cls, producers)
-    )
+    return each.config.explains(each) or each.matcher.pattern.may_match(cls, producers)
