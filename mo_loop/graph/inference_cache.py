@@ -2,7 +2,7 @@
 
     inferred_once((Add, "numpy"), types, infer)     # the first time `infer(types)`, later its result
 
-The types in a result without known values are unique: those of the next layer are the same objects, by which a result
+The types in a result and those of constants are unique: those of the next layer are the same objects, by which a result
 is found. A result with fresh symbols belongs to one node and is not kept.
 
 `same_type` compares two inferences of a node, apart from the fresh symbols that each of them made.
@@ -16,15 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from mo_loop.graph.dimension import Dimension, Symbol, fresh_symbols
-from mo_loop.graph.types import OptionalType, SequenceType, TensorType
+from mo_loop.graph.types import ElementType, OptionalType, SequenceType, TensorType, known_array
 
 LIMIT = 20_000
 """The number of results and of types that are kept; beyond it all are forgotten."""
 
 _results: dict[Any, tuple[Sequence[Any], Sequence[Any]]] = {}
 """Operation, attributes and the ids of the types of the inputs -> these types, which keep their ids, and the result."""
-_types: dict[tuple[Any, Any], TensorType] = {}
+_types: dict[tuple[Any, ...], TensorType] = {}
 
 
 def inferred_once(
@@ -56,12 +58,26 @@ def forget() -> None:
 
 
 def unique(type_: Any) -> Any:
-    """The one object for all equal types of tensors without known values."""
-    if not isinstance(type_, TensorType) or type_.known is not None or type_.dtype is None:
+    """The one object for all equal types of tensors."""
+    if not isinstance(type_, TensorType) or type_.dtype is None:
         return type_
+    key: tuple[Any, ...] = (type_.dtype, type_.shape)
+    if type_.known is not None:
+        items = tuple(type_.known.flat)
+        key = (*key, type_.known.shape, items, *map(type, items))  # True and numbers of numpy equal others
     if len(_types) >= LIMIT:
         _types.clear()
-    return _types.setdefault((type_.dtype, type_.shape), type_)
+    return _types.setdefault(key, type_)
+
+
+def type_of_numbers(dtype: ElementType, numbers: np.ndarray[Any, Any]) -> TensorType:
+    """The one type of all constants with these few integers or booleans: all its values are known."""
+    key = (dtype, numbers.dtype, numbers.shape, numbers.tobytes())
+    found = _types.get(key)
+    if found is None:
+        known = known_array([int(item) for item in numbers.reshape(-1)], numbers.shape)
+        found = _types[key] = unique(TensorType(dtype, numbers.shape, known))
+    return found
 
 
 class Renaming:

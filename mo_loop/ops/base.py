@@ -24,8 +24,8 @@ import numpy as np
 from mo_loop.errors import InternalError, MoLoopError, TypeError_, error_of_numbers
 from mo_loop.graph import ArrayTensor, Graph, Node, Shape, Tensor, Value, normalise_axis, require_sizes
 from mo_loop.graph.dimension import Dimension, fresh_symbols
-from mo_loop.graph.inference_cache import inferred_once, unique
-from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
+from mo_loop.graph.inference_cache import inferred_once, type_of_numbers, unique
+from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean
 from mo_loop.ops.ranges import Kind, Range, kinds_of, range_of
 from mo_loop.origin import Origin
 from mo_loop.support.traversal import reached
@@ -577,6 +577,5 @@ def follows_from_constants(value: Value) -> bool:
 def type_of_tensor(tensor: Tensor) -> TensorType:
     """The type of a constant; small integer and boolean tensors have all their values known."""
     if (tensor.dtype.is_integer or tensor.dtype is boolean) and tensor.size <= KNOWN_LIMIT and tensor.dtype.bits >= 8:
-        known = known_array([int(item) for item in tensor.array().reshape(-1)], tensor.shape)
-        return TensorType(tensor.dtype, tensor.shape, known)
+        return type_of_numbers(tensor.dtype, tensor.array().reshape(tensor.shape))
     return unique(TensorType(tensor.dtype, tensor.shape))  # weights of repeated layers have equal types

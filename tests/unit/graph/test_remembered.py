@@ -69,9 +69,11 @@ def test_an_error_is_not_kept() -> None:
     assert not remembered._results
 
 
-def test_types_without_known_values_are_one_object() -> None:
+def test_equal_types_are_one_object() -> None:
     assert unique(TensorType(f32, (2, 3))) is unique(TensorType(f32, (2, 3)))
     assert unique(TensorType(f32, (2, 3))) is not unique(TensorType(i64, (2, 3)))
+    known = [unique(TensorType(i64, (1,), known_array([item], (1,)))) for item in (1, 1, True, np.int64(1))]
+    assert known[0] is known[1] and len({id(each) for each in known}) == 3
 
 
 def test_both_tables_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
