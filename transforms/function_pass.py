@@ -66,7 +66,7 @@ class FunctionPass:
 
     _at: Node | None = None
     _config: PassConfig | None = None
-    _shares: bool = False
+    _is_own: bool = False
 
     @property
     def name(self) -> str:
@@ -91,7 +91,7 @@ class FunctionPass:
     def config(self) -> PassConfig:
         """The configuration of the pipeline; one of its own for a pass that runs alone."""
         if self._config is None:
-            self._config = PassConfig()
+            self._config, self._is_own = PassConfig(), True
             for each in self.passes:
                 each.use(self._config)
         return self._config
@@ -104,9 +104,10 @@ class FunctionPass:
 
     def use(self, config: PassConfig) -> None:
         """Use `config`, which adopts the settings of this pass, here and in the passes that this one contains."""
-        if self._config is not None and not self._shares:
+        if self._is_own and self._config is not None:
             config.adopt(self._config)
-        self._config, self._shares = config, True
+            self._is_own = False
+        self._config = config
         for each in self.passes:
             each.use(config)
 
@@ -122,7 +123,7 @@ class FunctionPass:
 
     def run(self, graph: Graph) -> bool:
         """Rewrite the graph and its bodies; True if anything changed."""
-        if self._is_idle(graph):
+        if self.is_idle(graph):
             return False
         changed = False
         with made_for(()):
@@ -133,10 +134,12 @@ class FunctionPass:
                 changed = self._run_on_bodies(graph) or changed
         return changed
 
-    def _is_idle(self, graph: Graph) -> bool:
+    def is_idle(self, graph: Graph) -> bool:
         """Whether no node of a graph without bodies is one that the pass rewrites."""
-        is_usual = type(self).run_on_graph is FunctionPass.run_on_graph and not self.origin
-        return is_usual and bool(self.kinds) and not graph.has(*self.kinds) and not graph.nodes_with_bodies()
+        cls = type(self)
+        if not self.kinds or cls.run_on_graph is not FunctionPass.run_on_graph or cls.run is not FunctionPass.run:
+            return False
+        return not self.origin and not graph.has(*self.kinds) and not graph.nodes_with_bodies()
 
     def _run_on_bodies(self, graph: Graph) -> bool:
         changed = False

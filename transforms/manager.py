@@ -133,6 +133,8 @@ class Manager(FunctionPass):
             if isinstance(each, Manager):
                 changed = each._run(graph, [*observers, *each.observers]) or changed
                 continue
+            if not observers and each.is_idle(graph):  # most passes
+                continue
             within.check_time()
             if not observers:
                 changed = _run_one(each, graph) or changed
@@ -158,10 +160,10 @@ def _step(each: FunctionPass, graph: Graph) -> Step:
 
 def _run_one(each: FunctionPass, graph: Graph) -> bool:
     """Run a pass, and infer the types of what it changed; True if it changed anything."""
-    each.at = None
+    each._at = None
     try:
         changed = each.run(graph)
-        each.at = None  # an error of inference names its own node
+        each._at = None  # an error of inference names its own node
         if each.origin:  # a pass of an extension may return False by mistake
             changed = bool(changed) or graph.is_dirty
         if changed:

@@ -346,8 +346,8 @@ def default_pipeline(
     given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in chosen}
     not_needed = _not_needed(target)
     passes = [given.get(each) or _made(each, not_needed) for each in FRONT if each in given or each not in STATES]
-    for each in passes:
-        if isinstance(each, FAST_QUANTIZATION) and quantization == "exact":
+    for each in passes if quantization == "exact" else ():
+        if isinstance(each, FAST_QUANTIZATION):
             each.enabled_by_default = False
     return passes
 

@@ -61,9 +61,6 @@ class MatcherPass(FunctionPass):
         if "pattern" in cls.__dict__:  # once: a conversion makes two hundred of these passes
             cls._matcher = None if cls.pattern is None else _matcher_of(cls.__name__, cls.pattern)
 
-    def __init__(self) -> None:
-        """Subclasses call it; those without a `pattern` register a matcher afterwards."""
-
     def matched(self, match: Match) -> bool:
         """Rewrite a match; True if the root was replaced."""
         raise NotImplementedError

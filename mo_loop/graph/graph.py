@@ -242,16 +242,16 @@ class Graph:
             budget.made += 1
             if budget.made >= budget.next_look:
                 budget.look()
-        inputs, nodes = node.inputs, self._nodes
+        inputs = node.inputs
         for value in inputs:
-            if value is not None and (value.node.graph is not self or value.node not in nodes):
+            if value is not None and (value.node.graph is not self or value.node not in self._nodes):
                 self.require_own(inputs, node)
         # Op.__setattr__ checks attributes; these fields are none, and every node sets them.
         _set(node, "graph", self)
         _set(node, "origins", current.get() or _origins_of(inputs))
         _set(node, "id", self._next_id)
         self._next_id += 1
-        nodes[node] = _NO_DATA
+        self._nodes[node] = _NO_DATA
         if self._notes:
             self._notes.clear()
         for port, value in enumerate(inputs):
@@ -262,8 +262,11 @@ class Graph:
                     value._link(node, port)
         cls = type(node)
         if cls not in self._classes:
-            self._classes[cls] = {}
-            self._families.clear()
+            nodes: dict[Node, None] = {}
+            self._classes[cls] = nodes
+            for kinds, found in self._families.items():
+                if cls.bodies != () if kinds == "bodies" else issubclass(cls, kinds):
+                    found.append(nodes)
         self._classes[cls][node] = None
         if self._order is not None:  # the newest node, without consumers: last in any order
             self._order.append(node)
@@ -297,7 +300,7 @@ class Graph:
         self._notes.clear()
         inputs = list(node.inputs)
         inputs[port] = value
-        node.inputs = tuple(inputs)
+        _set(node, "inputs", tuple(inputs))
         if not self._by_age:
             self._order = None
         self.touch(node)

@@ -29,7 +29,8 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
-from inspect import signature
+from functools import cache
+from inspect import Parameter, signature
 from textwrap import wrap
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -141,9 +142,14 @@ def takes(arguments: Callable[P, object]) -> Callable[[Callable[..., R]], Callab
     return decorated
 
 
+@cache
+def _parameters(function: Callable[..., object]) -> Mapping[str, Parameter]:
+    return signature(function).parameters
+
+
 def made_of(cls: Callable[..., T], arguments: Mapping[str, Any], function: str) -> T:
     """An instance of a dataclass. The TypeError for an unknown argument names the function that the caller called."""
-    known = signature(cls).parameters
+    known = _parameters(cls) if arguments else ()
     for name in arguments:
         if name not in known:
             hint = did_you_mean(name, known, cutoff=0.6)

@@ -11,7 +11,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph import inference_cache as remembered
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.inference_cache import inferred_once, unique
-from mo_loop.graph.types import TensorType, f32, i64
+from mo_loop.graph.types import TensorType, f32, i64, known_array
 from tests.harness import parsed, raised
 from tests.unit.graph.graphs import parameter
 
