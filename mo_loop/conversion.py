@@ -102,7 +102,7 @@ class Conversion:
         self.observers = list(observers)
         self.errors: list[MoLoopError] = []
         self._doubts = Doubts()
-        self._has_tried = False
+        self._has_run = False
         self._limits = Limits.of(self.options.limits)
         self._stop_after = stop_after
         self._check_passes = CHECK_PASSES if check_passes is None else check_passes
@@ -188,9 +188,8 @@ class Conversion:
         """The graph; None if there are errors and `collect` is set. Assumption if it must assume more of `sizes`."""
         forget()  # the types that are kept have the sizes of the attempt before
         self.errors, self._doubts = [], Doubts(self.options.strict)
-        for name in ("manager", "skipped") if self._has_tried else ():  # passes keep what they found
+        for name in ("manager", "skipped") if self._has_run else ():  # passes keep what they found
             self.__dict__.pop(name, None)
-        self._has_tried = True
         graph = self._translated(model, cut, sizes)
         if graph is None:
             return None
@@ -236,6 +235,7 @@ class Conversion:
 
     def _run_passes(self, graph: Graph) -> None:
         manager, _ = self.manager, self.skipped
+        self._has_run = True
         manager.observers = list(self.observers)
         if self._check_passes:
             manager.observers.append(check_invariants)

@@ -161,11 +161,12 @@ def _step(each: FunctionPass, graph: Graph) -> Step:
 def _run_one(each: FunctionPass, graph: Graph) -> bool:
     """Run a pass, and infer the types of what it changed; True if it changed anything."""
     each._at = None
+    before = _marks(graph) if each.origin else []
     try:
         changed = each.run(graph)
         each._at = None  # an error of inference names its own node
         if each.origin:  # a pass of an extension may return False by mistake
-            changed = bool(changed) or graph.is_dirty
+            changed = bool(changed) or graph.is_dirty or _marks(graph) != before
         if changed:
             Validate().run(graph)
         if each.origin and changed:
@@ -175,6 +176,11 @@ def _run_one(each: FunctionPass, graph: Graph) -> bool:
     except Exception as error:
         raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
     return changed
+
+
+def _marks(graph: Graph) -> list[object]:
+    """One object for each scope, and another one when a node or an edge of the scope has changed."""
+    return [scope.note("mark", object) for scope in graph.scopes()]
 
 
 def _matches(each: FunctionPass) -> dict[str, int]:

@@ -303,7 +303,11 @@ class Graph:
         _set(node, "inputs", tuple(inputs))
         if not self._by_age:
             self._order = None
-        self.touch(node)
+        if old is not None and value is not None and old.type is value.type:  # inference would give the same
+            if self._changes is not None:
+                self._changes[node] = None
+        else:
+            self.touch(node)
 
     def set_inputs(self, node: Node, values: Sequence[Value | None]) -> None:
         """Replace all inputs of `node`; their number can change."""

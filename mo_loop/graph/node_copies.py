@@ -157,7 +157,10 @@ def topological(graph: Graph, nodes: Collection[Node]) -> list[Node]:
         while True:
             order.append(node)
             for output in node.outputs:
-                for consumer, _ in output.uses:
+                uses = output._uses
+                if uses is None:
+                    continue
+                for consumer, _ in uses if isinstance(uses, dict) else (uses,):
                     waiting[consumer] -= 1
                     if not waiting[consumer] and consumer.id < reached.id:
                         heapq.heappush(late, (consumer.id, consumer))

@@ -158,7 +158,7 @@ class TensorType:
     that ShapeOf -> Gather -> Concat -> Reshape chains are followed. Immutable.
     """
 
-    __slots__ = ("dtype", "known", "shape")
+    __slots__ = ("_integers", "dtype", "known", "shape")
 
     def __init__(self, dtype: ElementType | None, shape: Shape, known: np.ndarray[Any, Any] | None = None) -> None:
         self.dtype = dtype
@@ -187,8 +187,12 @@ class TensorType:
         """All values in row-major order if each of them is known as an int, else None."""
         if self.known is None:
             return None
-        flat = tuple(self.known.flat)
-        return flat if all(isinstance(item, int) for item in flat) else None
+        try:
+            return self._integers
+        except AttributeError:  # not read before
+            flat = tuple(self.known.flat)
+            self._integers: tuple[int, ...] | None = flat if all(isinstance(item, int) for item in flat) else None
+            return self._integers
 
     def with_shape(self, shape: Shape) -> TensorType:
         return TensorType(self.dtype, shape)

@@ -90,9 +90,9 @@ def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
     ones = [axis for axis, dim in enumerate(data.shape) if dim == 1]
     kept = [axis for axis in range(len(data.shape)) if axis not in ones]
     doubtful = [axis for axis in kept if may_be_one(data.shape[axis])]
-    forced, rank, least = node.forced_rank(), node.forced_rank(declared=True), len(kept) - len(doubtful)
-    if not doubtful or forced == len(kept):
+    if not doubtful or node.forced_rank() == len(kept):
         return ops.Squeeze(data, ones) if ones else data
+    forced, rank, least = node.forced_rank(), node.forced_rank(declared=True), len(kept) - len(doubtful)
     narrower = decided(data, SQUEEZED, rank) if rank is not None and rank < len(kept) else None
     if rank is not None and narrower is not None:
         if forced is None:

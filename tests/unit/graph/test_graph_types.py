@@ -27,10 +27,14 @@ class TestTypes:
             return infer(self)
 
         monkeypatch.setattr(ops.Op, "infer_types", watched)
-        younger = ops.Abs(nodes[1].output)
-        graph.set_input(nodes[2], 0, younger.output)
+        graph.set_input(nodes[2], 0, parameter(graph, 2))
         graph.validate()
         assert seen == [nodes[2]]  # its type is unchanged: its consumers are not inferred
+        younger, youngest = ops.Abs(nodes[1].output), ops.Exp(nodes[1].output)
+        graph.set_input(nodes[2], 0, younger.output)
+        graph.validate()
+        graph.set_input(nodes[2], 0, youngest.output)
+        assert not graph.is_dirty and youngest.output.type is younger.output.type  # nothing can be inferred from it
         seen.clear()
         graph.parameters[0].retype(TensorType(f32, (7,)))
         graph.validate()

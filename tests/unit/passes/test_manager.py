@@ -98,8 +98,12 @@ class TestInference:
 
     def test_it_ends_where_nothing_new_is_found(self, watched: tuple[Graph, list[Watched]]) -> None:
         graph, nodes = watched
-        Manager([Acts(lambda graph: graph.set_input(nodes[1], 0, ops.Abs(nodes[0]).output))]).run(graph)
+        same = ops.Abs(nodes[0]).output
+        Manager([Acts(lambda graph: graph.set_input(nodes[1], 0, parameter(graph, 2)))]).run(graph)
         assert Watched.inferred == (nodes[1],)
+        graph.set_input(nodes[2], 0, same)
+        Manager([Acts(lambda graph: graph.set_input(nodes[2], 0, nodes[0].output))]).run(graph)
+        assert Watched.inferred == (nodes[1],) and same.type is nodes[0].output.type, "the type is the same object"
 
     def test_after_each_pass_that_changed_something(self, watched: tuple[Graph, list[Watched]]) -> None:
         graph, nodes = watched
