@@ -201,7 +201,7 @@ def _ends_at_run_time(value: Value) -> bool:
 
 @rule(wrap_type(ops.Slice, when=_ends_at_run_time), "a `Reshape` that hides the sizes before it", Gap(
     "gpu-bounded-slice", "after a `Slice` of an input of known size with computed bounds, a product with constant "
-    "weights, times a vector, has as many rows as the whole; other operations end the process", device=GPU,
+    "weights, times a vector, has as many rows as the whole; other operations end the process", device=GPU, alone=True,
 ))
 def HideSlicedSizes(node: ops.Slice) -> Node | None:
     """Slice(x : [3,?], 0, e)  ->  Slice(Reshape(x, [zero, 0]), 0, e), where e is computed

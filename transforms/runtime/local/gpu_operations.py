@@ -11,7 +11,7 @@ from mo_loop.ops.reduction import Reduction
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant
-from mo_loop.transforms.replace import insert_after, move_readers
+from mo_loop.transforms.replace import insert_after
 from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import (
     both_orders,
@@ -335,20 +335,16 @@ def ReverseBeginning(node: ops.Slice) -> Node | None:
     return ops.Slice(x, *map(np.array, ends), *node.operands[3:])
 
 
-@rule(wrap_type(ops.Parameter), "a size that is not declared, and a `Reshape` to the declared ones", Gap(
+@rule(wrap_type(ops.Parameter), "a size that is not declared", Gap(
     "gpu-input-without-elements", "a model with an input that is declared with a size of 0 does not run",
-    severity=ERROR, device=GPU,
+    severity=ERROR, device=GPU, alone=True,
 ))
 def WidenEmptyInput(node: ops.Parameter) -> Node | None:
-    """Parameter : f32[2,0]  ->  Reshape(Parameter : f32[2,?], [2, 0])"""
-    type_, x = node.value_type, node.output
-    dims = of_declared_sizes(type_.shape) or ()
-    if node.graph.owner is not None or 0 not in dims or not is_declared(x):
+    """Parameter : f32[2,0]  ->  Parameter : f32[2,?]"""
+    type_ = node.value_type
+    if node.graph.owner is not None or 0 not in (type_.shape or ()):
         return None
-    readers = x.uses
     node.retype(type_.with_shape(tuple(fresh() if dim == 0 else dim for dim in type_.shape)))
-    if readers:
-        move_readers(x, F.Reshape(x, np.array(dims, np.int64)), readers)
     return node
 
 
