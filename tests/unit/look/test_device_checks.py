@@ -71,6 +71,11 @@ def test_other_models_have_none(text: str) -> None:
         "ML570", "above 2^24",
     ),
     (
+        """main (float[N,16] x) => (float[N,1] y) <uint8[1,1,8] b = {1,2,3,4,5,6,7,8}, float[1] s = {0.5},
+          float[1,1] z = {7.3}> { y = com.microsoft.MatMulNBits <K = 16, N = 1, bits = 4, block_size = 16> (x, b, s, z)
+        }""", "com.microsoft::MatMulNBits", "ML570", "zero points",
+    ),
+    (
         "main () => (double[2] y) <double[2] a = {1,2}> { y = Identity (a) }", "Identity", "ML570",
         "depends on no input",
     ),
