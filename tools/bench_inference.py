@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.support.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
 from tests.models.sources.real_models.rows import matching
-from tools.measuring import OURS, PEER
+from tools.measuring import NO_TELEMETRY, OURS, PEER
 from tools.real import pairs, records, targets
 from tools.timing import Row, Task, exported
 
@@ -192,7 +192,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.folder:
         return measure_folder(options)
     rows: list[Row] = []
-    with Pool("tools.timing:measure", jobs=1, limit=options.limit) as pool:
+    with Pool("tools.timing:measure", jobs=1, limit=options.limit, env=NO_TELEMETRY) as pool:
         for outcome in pool.map(tasks(options.names, options.rounds)):
             side = outcome.stage if outcome.stage in (OURS, PEER) else "timing"
             row = outcome.value if outcome.ok else Row(outcome.task.name, f"{side}: {outcome.message}"[:120])
@@ -210,7 +210,7 @@ def measure_folder(options: argparse.Namespace) -> int:
     done = records.read(options.results) if options.results else {}
     chosen = [each.name for each in matching(options.names)]
     tasks = network_tasks(options.folder, options.names, options.seconds, options.threads)
-    with Pool("tools.real.pairs:measure", jobs=1, limit=options.limit) as pool:
+    with Pool("tools.real.pairs:measure", jobs=1, limit=options.limit, env=NO_TELEMETRY) as pool:
         for outcome in pool.map(each for each in tasks if each.name not in done):
             row = outcome.value if outcome.ok else targets.failed(outcome.task, outcome.stage, outcome.message)
             done[row.name] = row

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.support.workers import Pool
 from tools.benching.loop_kinds import KINDS, batched, looped
 from tools.benching.loop_times import Row, Task
-from tools.measuring import operators
+from tools.measuring import NO_TELEMETRY, operators
 from tools.timing import exported
 
 MEAN, EACH = 0.4, 1.0
@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     rows: list[Row] = []
     disabled = tuple(name for name in options.disable.split(",") if name)
-    with Pool("tools.benching.loop_times:measure", jobs=1, limit=options.limit) as pool:
+    with Pool("tools.benching.loop_times:measure", jobs=1, limit=options.limit, env=NO_TELEMETRY) as pool:
         for task in tasks(options.names, options.rounds, disabled):
             row = _measured(pool, task)
             rows.append(row)

@@ -29,7 +29,7 @@ from tools.benching.loop_times import Row
 from tools.benching.operator_models import FORMS, operators
 from tools.benching.slow_operators import goal, reason, stale
 from tools.benching.typical_operators import ROWS_OF
-from tools.fuzz_ops import NO_TELEMETRY
+from tools.measuring import NO_TELEMETRY
 from tools.real.records import append, lines
 
 MEMORY = 6 << 30

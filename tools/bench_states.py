@@ -35,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.support.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
 from tests.models.sources.real_models.rows import CACHED
+from tools.measuring import NO_TELEMETRY
 from tools.states.decoders import CROSS
 from tools.states.speed import AGAIN, BEAMS, EXPLICIT, OURS, PEER, PEER_BEAMS, SMALL, Row, Task
 
@@ -108,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--markdown", type=Path, help="write the table to this file as Markdown")
     options = parser.parse_args(arguments)
     rows: list[Row] = []
-    with Pool("tools.states.speed:measure", jobs=1, limit=options.limit) as pool:
+    with Pool("tools.states.speed:measure", jobs=1, limit=options.limit, env=NO_TELEMETRY) as pool:
         for outcome in pool.map(tasks(options)):
             if outcome.ok:
                 judge(outcome.value)

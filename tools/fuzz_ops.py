@@ -57,13 +57,12 @@ from tools.fuzzing import (
     pattern,
     require_known,
 )
+from tools.measuring import NO_TELEMETRY
 
 MEMORY = 6 << 30
 MOST_SKIPPED = 0.04
 MET_ALWAYS, MET_AT_TIMES = 4, 100
 """If this many configurations meet the condition of a known failure and none fails, the failure is out of date."""
-NO_TELEMETRY = {"CI": "true"}
-"""The environment in which openvino.convert_model sends no usage reports."""
 COLUMNS = (PASSED, REFUSED, WRONG, NOT_READABLE, NOT_COMPILABLE, FAILED, BUG, CRASH, HANG)
 Row = tuple[Trial, Verdict]
 

@@ -23,6 +23,9 @@ OURS, PORTABLE, EXACT, PEER = "mo-loop", "portable", "exact", "ovc"
 
 REFUSED, NOT_COMPILED, FAILS, WRONG = "refused", "not compiled", "fails", "wrong"
 
+NO_TELEMETRY = {"CI": "true"}
+"""The environment in which openvino.convert_model sends no usage reports: its threads would take time of both sides."""
+
 Arrays = Mapping[str, Any]
 
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
-from tools.measuring import OURS, PEER, Row, Side, Task
+from tools.measuring import NO_TELEMETRY, OURS, PEER, Row, Side, Task
 
 MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
 LIGHT = "light"
@@ -120,8 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
     packages = ", ".join(f"{name} {version(name)}" for name in ("mo_loop", "openvino", "onnx", "onnxruntime"))
     print(INTRO)
     print(f"Python {platform.python_version()}, {packages}; best of {options.repetitions}.")
-    # CI: ovc sends no usage events.
-    with Pool("tools.measuring:measure", limit=options.limit, env={"CI": "true"}) as pool:
+    with Pool("tools.measuring:measure", limit=options.limit, env=NO_TELEMETRY) as pool:
         for folder in options.folders or [*known, LIGHT]:
             print(f"\n### {Path(folder).name}\n\n{HEAD}")
             rows = []

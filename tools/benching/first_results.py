@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from mo_loop.compare.execution.runtime import ONE_THREAD, compile_ir
 from mo_loop.support.workers import Pool, report_stage
 from tools.benching.model_writers import write
-from tools.measuring import CONVERTERS, OURS, PEER, operators
+from tools.measuring import CONVERTERS, NO_TELEMETRY, OURS, PEER, operators
 from tools.timing import Task, exported
 
 STAGES = ("convert", "compile", "infer")
@@ -113,7 +113,7 @@ def main(arguments: list[str]) -> None:
     group, rounds = arguments[0], int(arguments[1])
     rows: list[Times] = []
     apart: list[str] = []
-    pool = Pool("tools.benching.first_results:measure", jobs=1, limit=600)
+    pool = Pool("tools.benching.first_results:measure", jobs=1, limit=600, env=NO_TELEMETRY)
     with tempfile.TemporaryDirectory() as scratch, pool:
         for outcome in pool.map(tasks(group, rounds, Path(scratch))):
             if outcome.ok:
