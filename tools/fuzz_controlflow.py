@@ -41,6 +41,9 @@ from tools.fuzzing import add_runs, configure, counted, fuzzer, groups, keep, nu
 MEMORY = 6 << 30
 MOST_EXCUSED = 0.01
 MOST_SKIPPED = 0.03
+WARNINGS = ("ML570", "ML571")
+NOTES = ("ML572",)
+"""What is wrong in an IR for any device, and right in one for the GPU alone."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -77,7 +80,9 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"{sample.name} {converter}: {verdict.result} {verdict.code} {verdict.message}", file=sys.stderr)
     _print(results, skipped, features, dropped, options.features)
     if options.warned:
-        print(f"\nwith a warning of the device: {_shares(results[converters[0]], warned)}")
+        for kind, codes in (("warning", WARNINGS), ("note", NOTES)):
+            shares = _shares(results[converters[0]], warned, codes)
+            print(f"\nwith a {kind} of the device ({', '.join(codes)}): {shares}")
     if options.json:
         _write(Path(options.json), results, skipped, features, warned)
     if options.docs:
@@ -90,19 +95,18 @@ def _warnings(sample: Sample, options: argparse.Namespace) -> list[str]:
     """The messages of `check` for the device of the runtime; of an IR for any device, also those on operations that are
     right in an IR for this one alone."""
     device = options.runtime.partition("-")[0].upper()
-    codes = ("ML570", "ML571") if options.device == device else ("ML570", "ML571", "ML572")
+    codes = WARNINGS if options.device == device else WARNINGS + NOTES
     found = check(sample.model, **{**sample.arguments, "device": device}).diagnostics
     return [f"{each.code} {each.message}" for each in found if each.code in codes]
 
 
-def _shares(verdicts: list[tuple[str, Verdict]], warned: dict[str, list[str]]) -> str:
-    """How many of the models that are right, wrong, or end with an error have a warning."""
+def _shares(verdicts: list[tuple[str, Verdict]], warned: dict[str, list[str]], codes: tuple[str, ...]) -> str:
+    """How many of the models that are right, wrong, or end with an error have a message with one of these codes."""
     kinds = {PASSED: "right", WRONG: "wrong"}
+    having = {name for name, texts in warned.items() if any(text.startswith(codes) for text in texts)}
     found = {kind: [name for name, verdict in verdicts if kinds.get(verdict.result, "error") == kind]
              for kind in ("right", "wrong", "error")}
-    return ", ".join(
-        f"{sum(bool(warned[name]) for name in names)} of {len(names)} {kind}" for kind, names in found.items()
-    )
+    return ", ".join(f"{len(having.intersection(names))} of {len(names)} {kind}" for kind, names in found.items())
 
 
 def _fails(verdicts: list[Verdict], skipped: int) -> bool:
