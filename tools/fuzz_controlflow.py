@@ -43,7 +43,7 @@ MOST_EXCUSED = 0.01
 MOST_SKIPPED = 0.03
 WARNINGS = ("ML570", "ML571")
 NOTES = ("ML572",)
-"""What is wrong in an IR for any device, and right in one for the GPU alone."""
+"""The code of operations that are right in an IR for the GPU alone."""
 
 
 def main(arguments: list[str] | None = None) -> int:

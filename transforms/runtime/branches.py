@@ -8,11 +8,11 @@ import numpy as np
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Control, If, Iteration
 from mo_loop.ops.port_map import Branched, Merged, Sliced
-from mo_loop.target import ERROR, GPU
+from mo_loop.target import CRASH, ERROR, GPU
 from mo_loop.transforms import port_maps
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime import inference
-from mo_loop.transforms.runtime.local.rule import doubled, is_declared
+from mo_loop.transforms.runtime.local.rule import doubled, is_declared, source_outside
 from mo_loop.transforms.vocabulary import (
     Constant,
     F,
@@ -36,6 +36,10 @@ MANY = 7
 
 PARTS = (ops.Slice, ops.Split, ops.VariadicSplit)
 """Operations that return a part of the memory of their input, between gaps."""
+
+
+SKIPPED = (ops.View, ops.Slice, ops.Broadcast, ops.Transpose, ops.Barrier, ops.AtLeast, Identity)
+"""Operations whose result may have the memory of their first input."""
 
 
 @node_pass((If,), "names of the Results in the order of the outputs", Gap(
@@ -73,6 +77,7 @@ class WidenBranchInputs(FunctionPass):
     - it is a part of another tensor of static shape: the plugin gives the branch the memory with its gaps;
     - it is an output of an If or a loop, not the first one, and a branch that computes nothing returns a view of it:
       the plugin takes the shape of the first;
+    - a branch returns it, and it may have no elements: the plugin would read its memory, which is not there;
     - a branch returns it, and only Parameters and constants: for such a branch the plugin sets all outputs by the
       index 0. If it returns constants and sizes alone, one of them becomes Select(c, constant, 0), also for one output
       if the branch has an input;
@@ -88,6 +93,10 @@ class WidenBranchInputs(FunctionPass):
         Gap(
             "if-returns-second-output",
             "a branch that returns only a view of an output of an `If` or a loop has the shape of its first output",
+            device=GPU,
+        ),
+        Gap(
+            "if-returns-nothing", "a branch that returns an input without elements ends the process", severity=CRASH,
             device=GPU,
         ),
         Gap(
@@ -110,7 +119,7 @@ class WidenBranchInputs(FunctionPass):
         for node in self.candidates(graph, If):
             several = len(node.output_map) > 1
             moved = _join_inputs(node) | _move_condition(node)
-            widened = dict.fromkeys((*_shared(node), *_passed_on(node)), 1)
+            widened = dict.fromkeys((*_shared(node), *_passed_on(node), *_returned_empty(node)), 1)
             for side in SIDES:
                 if (number := _returned(node, side)) is not None:
                     widened[number] = 1
@@ -199,6 +208,16 @@ def _passed_on(node: If) -> Iterator[int]:
             yield number
 
 
+def _returned_empty(node: If) -> Iterator[int]:
+    """The inputs that may have no elements, and that a branch returns as they are."""
+    returned = {source_of(getattr(entry, side).value, Identity).node for entry in node.output_map for side in SIDES}
+    for number in _possible(node):
+        value, entry = node.data_inputs[number], node.input_map[number]
+        may_be_empty = value is not None and any(map(inference.may_be_empty_as_declared, value.type.dims))
+        if may_be_empty and not returned.isdisjoint((entry.then, entry.else_)):
+            yield number
+
+
 def _returned(node: If, side: str) -> int | None:
     """The input of which a branch must return a view, because it returns nothing that is computed."""
     results: list[Result] = [getattr(entry, side) for entry in node.output_map]
@@ -254,22 +273,33 @@ def _widen(node: If, number: int, rank: int) -> None:
 
 
 @node_pass((Iteration,), "`max(y, y)`, `y or y` for booleans", Gap(
-    "sliced-if-output", "a loop reads slices of the memory of the other branch of an `If`", device=GPU, alone=True,
+    "sliced-if-output", "a loop reads slices of the memory of the other branch of an `If`", device=GPU,
 ), Gap(
     "gpu-state-of-if-output", "a state that begins with an output of an `If` of unknown size, or a part of one, begins "
-    "with that of the other branch", device=GPU, alone=True,
+    "with that of the other branch", device=GPU,
+), Gap(
+    "gpu-loop-of-branch-input", "a loop in a branch of `If` reads the memory that an input of the branch had when the "
+    "branch ran before, if the shape is the same: that of a tensor of unknown size, or of an output of an `If`",
+    device=GPU,
 ))
 def CopySlicedBranches(node: Iteration) -> str:
     """Loop(y) of slices of y = If(c), or with the state y  ->  Loop(max(y, y))
+    If(c, then: Loop(x)), where x outside has an unknown size, or is an output of If  ->  If(c, then: Loop(max(x, x)))
 
-    The plugin makes the slices of a tensor once, and takes the memory of a first value again while its shape stays. The
-    memory of an output of If is that of the branch that ran.
+    The plugin makes the slices of a tensor once, and takes the memory of an input again while its shape stays. The
+    memory of an output of If is that of the branch that ran. While another branch runs, a tensor may get other memory.
     """
     changed = False
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
-        source = source_of(value, (ops.View, ops.Slice, ops.Barrier, ops.AtLeast, Identity))
+        source = source_of(value, SKIPPED)
         is_read = isinstance(entry, Sliced) or (isinstance(entry, Merged) and not is_declared(value))
-        if is_read and isinstance(source.node, If) and value.dtype is not string:
+        is_lost = (is_read and isinstance(source.node, If)) or _is_moved(source_outside(value, SKIPPED), node.graph)
+        if is_lost and value.dtype is not string:
             node.graph.set_input(node, port, doubled(value).output)
             changed = True
-    return "" if changed else "no slice and no state of it begins with an output of If"
+    return "" if changed else "no input of it begins with an output of If, or with an input of a branch"
+
+
+def _is_moved(outside: Value, branch: Graph) -> bool:
+    """Whether a value outside of a branch may have other memory when the branch runs again."""
+    return outside.graph is not branch and (not is_declared(outside) or isinstance(outside.node, If))

@@ -7,6 +7,7 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import boolean, string
+from mo_loop.ops.base import Identity
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
 from mo_loop.target import GPU
@@ -166,10 +167,13 @@ def DistinguishStaticShapes(node: If) -> str:
 @node_pass((If,))
 def SelectElements(node: If) -> str:
     """y = If(c, then: x + 1, else: 2)  ->  Select(c, x + 1, 2), if all tensors in it have one element
+    y, z = If(c, then: (1, a), else: (2, b))  ->  y = Select(c, 1, 2), z = If(c, then: a, else: b)
 
-    Both branches must be elementwise and cannot fail. On a GPU a reader of such an If, also a state of a loop, may have
-    the result of the other branch.
+    Both branches must be elementwise and cannot fail, but for an output of constants. On a GPU a reader of such an If,
+    also a state of a loop, may have the result of the other branch.
     """
+    if _select_constants(node):
+        return ""
     computed = [each for body in node.bodies for each in body.ordered() if not isinstance(each, FREE)]
     allowed = (*ELEMENTWISE, ops.View)
     if len(computed) > MOST or not all(isinstance(each, allowed) and is_safe(each) for each in computed):
@@ -195,6 +199,24 @@ def SelectElements(node: If) -> str:
     return ""
 
 
+def _select_constants(node: If) -> bool:
+    """Choose outputs that kernels read, and that are constants of one element, outside, if the If has others."""
+    condition, found = node.operands[0], list[tuple[Value, Constant, Constant]]()
+    for entry, output in node.returned:
+        one, other = entry.then.value.node, entry.else_.value.node
+        is_chosen = isinstance(one, Constant) and isinstance(other, Constant) and _is_element(one.output)
+        if is_chosen and one.output.shape == other.output.shape and not (output.dtype is boolean and condition.rank):
+            found += [(output, one, other)] if any(map(_keeps_memory, output.uses)) else []
+    if not found or len(found) == sum(output.is_used for output in node.outputs):
+        return False
+    condition = condition.reshape([]) if condition.rank else condition
+    for output, *constants in found:
+        values = (Constant(each.tensor, graph=node.graph) for each in constants)
+        replace_output(output, F.Select(condition, *values))
+    port_maps.drop_unused_outputs(node)
+    return True
+
+
 def _is_element(value: Value) -> bool:
     return value.dtype is not string and element_count(value.shape) == 1
 
@@ -217,13 +239,16 @@ def _kept(node: If) -> list[Selected]:
 def _keeps_memory(use: Use) -> bool:
     """Whether a node is a kernel that reads a tensor; the numbers of a pattern are read where shapes are inferred.
 
-    An If reads its inputs anew, also through the view that WidenBranchInputs makes; so does what OrBehindIf returns.
+    An If reads its inputs anew, also through the view that WidenBranchInputs makes; so does what OrBehindIf
+    returns, and an output that has a name of its own.
     """
     is_pattern = use.port == 1 and isinstance(use.node, ops.Reshape)
     is_widened = isinstance(use.node, ops.Unsqueeze) and all(isinstance(each.node, If) for each in use.node.output.uses)
     is_or = isinstance(use.node, ops.LogicalOr) and len({*use.node.inputs}) == 1
     is_result = isinstance(use.node, ops.Reshape) and isinstance(use.node.graph.owner, If)  # as _distinguish makes it
-    is_returned = (is_or or is_result) and all(isinstance(each.node, Result) for each in use.node.output.uses)
+    is_returned = (is_or or is_result or isinstance(use.node, Identity)) and all(
+        isinstance(each.node, Result) for each in use.node.output.uses
+    )
     return not (is_pattern or is_widened or is_returned or isinstance(use.node, Result | If | ops.ShapeOf))
 
 

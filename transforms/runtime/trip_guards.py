@@ -13,7 +13,7 @@ from mo_loop.ops.recurrent import Recurrent
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.function_pass import node_pass
 from mo_loop.transforms.port_maps import add_input, invariant_source, iteration_number, keep_inputs
-from mo_loop.transforms.replace import move_readers, replace_node
+from mo_loop.transforms.replace import move_readers, replace_node, supersede
 from mo_loop.transforms.runtime import zero_trips
 from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.slice_reads import ends_by_trip_count
@@ -352,6 +352,8 @@ def BranchUnlessRun(node: Loop) -> str:
     ran = zero_trips.RunGuard(node).condition
     initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
     kept = [initial.get(entry.result) if isinstance(entry, Final) else None for entry in node.output_map]
+    # What selects the initial value gets it from the branch; a GPU would read the output of the other branch there.
+    selected = [zero_trips.selections(each, state, node) for state, each in zip(kept, node.outputs, strict=True)]
     runs, other = Graph(RUNS), Graph("does_not_run")
     there = {value: zero_trips.in_body(value, runs) for value in dict.fromkeys(node.operands)}
     beside = {value: zero_trips.in_body(value, other) for value in dict.fromkeys(kept) if value is not None}
@@ -371,6 +373,9 @@ def BranchUnlessRun(node: Loop) -> str:
         output_map=tuple(results),
     )
     replace_node(node, chosen)
+    for output, selects in zip(chosen.outputs, selected, strict=True):
+        for each in selects:
+            supersede(each, output)
     return ""
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, fresh, least, low
+from mo_loop.graph.tensor import same_bytes
 from mo_loop.graph.types import boolean, i64, string
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.movement import FAR
@@ -158,6 +159,20 @@ def is_selection(reader: Node, node: ops.Loop) -> bool:
     if isinstance(reader, ops.Select | ops.LogicalAnd | ops.If):
         return is_has_run(reader.inputs[0], node)
     return is_cut(reader)
+
+
+def selections(output: Value, state: Value | None, node: ops.Loop) -> list[Node]:
+    """The Selects between an output and the initial value of its state, or zeros if it has none."""
+    found = [use.node for use in output.uses if isinstance(use.node, ops.Select) and is_selection(use.node, node)]
+    return [each for each in found if each.operands[1] is output and _is_initial(each.operands[2], state)]
+
+
+def _is_initial(value: Value, state: Value | None) -> bool:
+    if not isinstance(value.node, Constant):
+        return value is state
+    if state is None:
+        return not value.node.tensor.array().any()
+    return isinstance(state.node, Constant) and same_bytes(value.node.tensor, state.node.tensor)
 
 
 def is_selected(output: Value, node: Node) -> bool:

@@ -2,14 +2,14 @@
 
 from mo_loop.graph.dimension import now
 from mo_loop.graph.types import f16, f32, i32, string
-from mo_loop.ops.control import Control, If, Iteration
+from mo_loop.ops.control import Control, Iteration
 from mo_loop.ops.movement import END
 from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.support.traversal import reached
 from mo_loop.target import ERROR, GPU
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.inference import UNROLLED
-from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, maximum_rule, rule
+from mo_loop.transforms.runtime.local.rule import both_orders, is_declared, maximum_rule, rule, source_outside
 from mo_loop.transforms.vocabulary import (
     Constant,
     F,
@@ -42,7 +42,7 @@ def MaximumBeforeInnerLoop(node: Iteration) -> Use | None:
     if node.graph.owner is None:
         return None
     for port, (entry, value) in enumerate(node.fed, node.first_data_port):
-        source = _source_of_branch(source_of(value, ops.View))
+        source = source_outside(value)
         owner = source.graph.owner
         fed = {each.parameter: (each, outer) for each, outer in owner.fed} if isinstance(owner, Iteration) else {}
         outside, given = fed.get(source.node, (None, None))
@@ -51,16 +51,6 @@ def MaximumBeforeInnerLoop(node: Iteration) -> Use | None:
         if (is_state or is_slice) and value.dtype is not string:
             return Use(node, port)
     return None
-
-
-def _source_of_branch(value: Value) -> Value:
-    """The value outside of all branches of If that a Parameter of a branch has."""
-    owner = value.graph.owner
-    if isinstance(owner, If) and isinstance(value.node, Parameter):
-        for entry, outer in zip(owner.input_map, owner.data_inputs, strict=True):
-            if value.node in (entry.then, entry.else_) and outer is not None:
-                return _source_of_branch(source_of(outer, ops.View))
-    return value
 
 
 @maximum_rule(wrap_type((ops.Add, ops.Subtract)), "`max(x, x)`", Gap(

@@ -14,11 +14,24 @@ from typing import Any
 from mo_loop.graph.dimension import low, now
 from mo_loop.graph.shape import of_declared_sizes
 from mo_loop.graph.types import boolean
+from mo_loop.ops.control import If
 from mo_loop.transforms.function_pass import pass_with
 from mo_loop.transforms.pattern import Match, Pattern
 from mo_loop.transforms.replace import insert_before, replace_node
 from mo_loop.transforms.rewrite import MatcherPass
-from mo_loop.transforms.vocabulary import Constant, F, Gap, Graph, Node, Use, Value, is_static, ops
+from mo_loop.transforms.vocabulary import (
+    Constant,
+    F,
+    Gap,
+    Graph,
+    Node,
+    Parameter,
+    Use,
+    Value,
+    is_static,
+    ops,
+    source_of,
+)
 
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
@@ -117,6 +130,17 @@ def is_weights(value: Value) -> bool:
 def is_declared(value: Value) -> bool:
     """Whether the shape of `value` in the file is static."""
     return is_static(of_declared_sizes(value.shape))
+
+
+def source_outside(value: Value, kinds: type[Any] | tuple[type[Any], ...] = ops.View) -> Value:
+    """The value before views, or other operations, outside of all branches of If whose Parameters have it."""
+    source = source_of(value, kinds)
+    owner = source.graph.owner
+    if isinstance(owner, If) and isinstance(source.node, Parameter):
+        for entry, outer in zip(owner.input_map, owner.data_inputs, strict=True):
+            if source.node in (entry.then, entry.else_) and outer is not None:
+                return source_outside(outer, kinds)
+    return source
 
 
 def is_static_model(graph: Graph) -> bool:
