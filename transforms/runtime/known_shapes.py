@@ -172,8 +172,21 @@ def SelectElements(node: If) -> str:
     Both branches must be elementwise and cannot fail, but for an output of constants. On a GPU a reader of such an If,
     also a state of a loop, may have the result of the other branch.
     """
-    if _select_constants(node):
-        return ""
+    reason = _refusal(node)
+    if reason:
+        return "" if _select_constants(node) else reason
+    condition = node.operands[0] if node.operands[0].rank == 0 else node.operands[0].reshape([])
+    branches = (port_maps.inlined(node, taken) for taken in (True, False))
+    for output, one, other in zip(node.outputs, *branches, strict=True):
+        chosen = F.Select(condition, one, other)
+        chosen.node.name = node.name if len(node.outputs) == 1 else ""
+        replace_output(output, chosen)
+    node.graph.remove(node)
+    return ""
+
+
+def _refusal(node: If) -> str:
+    """Why an If cannot become Selects; empty if it can."""
     computed = [each for body in node.bodies for each in body.ordered() if not isinstance(each, FREE)]
     allowed = (*ELEMENTWISE, ops.View)
     if len(computed) > MOST or not all(isinstance(each, allowed) and is_safe(each) for each in computed):
@@ -184,18 +197,9 @@ def SelectElements(node: If) -> str:
         return "a tensor has more elements than one"
     if any(one.shape != other.shape for one, other in results):
         return "the branches return other shapes"
-    condition = node.operands[0]
-    if condition.rank:
+    if node.operands[0].rank and any(output.dtype is boolean for output in node.outputs):
         # The runtime converts a condition of Select to another type than booleans, also through a view.
-        if any(output.dtype is boolean for output in node.outputs):
-            return "booleans are chosen by a condition that is no scalar"
-        condition = condition.reshape([])
-    branches = (port_maps.inlined(node, taken) for taken in (True, False))
-    for output, one, other in zip(node.outputs, *branches, strict=True):
-        chosen = F.Select(condition, one, other)
-        chosen.node.name = node.name if len(node.outputs) == 1 else ""
-        replace_output(output, chosen)
-    node.graph.remove(node)
+        return "booleans are chosen by a condition that is no scalar"
     return ""
 
 
