@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Control, If, Iteration
 from mo_loop.ops.port_map import Branched, Merged, Sliced
@@ -72,8 +73,8 @@ class WidenBranchInputs(FunctionPass):
 
     These are views: they cost nothing. An input x is widened if
 
-    - another input, or the condition, is another output of the same node (one that is the same becomes one with it):
-      the plugin has a map from the name of a node to the Parameter;
+    - another input, or the condition, is another output of the same node (one that is the same, or a view of the same
+      shape, becomes one with it): the plugin has a map from the name of a node to the Parameter;
     - it is a part of another tensor of static shape: the plugin gives the branch the memory with its gaps;
     - it is an output of an If or a loop, not the first one, and a branch that computes nothing returns a view of it:
       the plugin takes the shape of the first;
@@ -145,9 +146,9 @@ def _is_narrow(graph: Graph) -> bool:
 
 def _join_inputs(node: If) -> bool:
     """Let the branches read a tensor that is several inputs from the first of them."""
-    entries, first, keep = list(node.input_map), dict[Value, int](), list[int]()
+    entries, first, keep = list(node.input_map), dict[tuple[Value, Shape], int](), list[int]()
     for number, value in enumerate(node.data_inputs):
-        at = number if value is None else first.setdefault(source_of(value, Identity), number)
+        at = number if value is None else first.setdefault(_tensor(value), number)
         if at == number:
             keep.append(number)
         for side in SIDES if at < number else ():
@@ -162,6 +163,12 @@ def _join_inputs(node: If) -> bool:
     node.input_map = tuple(entries)
     port_maps.keep_inputs(node, keep)
     return True
+
+
+def _tensor(value: Value) -> tuple[Value, Shape]:
+    """The same for values that the runtime makes one."""
+    source = source_of(value, (Identity, ops.View))
+    return (source, value.shape) if source.shape is not None else (source_of(value, Identity), None)
 
 
 def _move_condition(node: If) -> bool:
@@ -254,7 +261,9 @@ def _widen(node: If, number: int, rank: int) -> None:
     """Give the Parameters of an input at least one dimension more, and at least `rank` dimensions."""
     value = node.data_inputs[number]
     assert value is not None
-    axes = list(range(max(rank - value.type.rank, 1)))
+    axes, taken = list(range(max(rank - value.type.rank, 1))), {_tensor(each) for each in node.operands}
+    while (_tensor(value)[0], (*(1 for _ in axes), *value.type.dims)) in taken:
+        axes.append(len(axes))
     wide = F.Unsqueeze(value, axes)
     entry = node.input_map[number]
     for side in SIDES:
