@@ -223,6 +223,34 @@ def HideSlicedSizes(node: ops.Slice) -> Node | None:
     return node
 
 
+def _is_of_concat(value: Value) -> bool:
+    return isinstance(value.node.operands[0].node, ops.Concat)
+
+
+@rule(wrap_type(ops.Slice, when=_is_of_concat), "an end above 0", Gap(
+    "gpu-negative-end-of-concat",
+    "a `Slice` of a `Concat` with an end below 0 is empty, if another one is an operand of the Concat", device=GPU,
+))
+def CountEndFromStart(node: ops.Slice) -> Node | None:
+    """Slice(Concat(x, y) : [4,3], 0, -1)  ->  Slice(Concat(x, y), 0, 3)
+
+    The plugin replaces the Concat and its slices by others, and takes the length of an operand away from the end.
+    """
+    x, _, ends, *_ = node.operands
+    axes = node.operands[4].type.integers if len(node.operands) > 4 else range(x.type.rank)
+    if ends.type.integers is None or axes is None or not isinstance(ends.node, Constant):
+        return None
+    sizes = [x.type.dims[axis] for axis in axes]
+    counted = [
+        end + size if isinstance(size, int) and -size <= end < 0 else end
+        for end, size in zip(ends.type.integers, sizes, strict=True)
+    ]
+    if counted == [*ends.type.integers] or any(step != 1 for step in node.operands[3].type.integers or (0,)):
+        return None
+    node.graph.set_input(node, 2, F.Constant(counted, graph=node.graph, dtype=ends.dtype))
+    return node
+
+
 @maximum_rule(wrap_type(ops.MatMul, attributes={"transpose_b": True}), "`max(x, x)`", Gap(
     "gpu-sliced-matrix",
     "a product with a transposed matrix that is a `Slice` of a computed tensor of known sizes with leading dimensions "
