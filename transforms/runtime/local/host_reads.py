@@ -124,6 +124,10 @@ def CopyPieces(node: Node) -> Use | None:
         "an elementwise operation whose result has more dimensions reads the first piece of a matrix of known sizes "
         "for another one", device=GPU,
     ),
+    Gap(
+        "gpu-known-pieces", "an elementwise operation with several inputs reads other elements for a piece of known "
+        "sizes of a tensor of unknown ones", device=GPU,
+    ),
 )
 def CopyRows(node: Op) -> Value | None:
     """x + Split(y : [3,2], 0)[1]  ->  x + max(p, p) with p = Split(y, 0)[1]
@@ -134,6 +138,9 @@ def CopyRows(node: Op) -> Value | None:
     whole, *others = node.operands
     is_slice = isinstance(node, ops.Slice)
     axes = (0,) if is_slice and len(others) < 4 else others[3 if is_slice else 0].type.integers or ()
+    if not is_slice and not is_declared(whole):
+        known = (each for each in node.outputs[int(axes == (0,)):] if is_declared(each) and not is_inferred(each))
+        return next((each for each in known if _is_read_from_start(each, True)), None)
     if whole.rank not in (1, 2) or not is_declared(whole):
         return None
     if is_slice and set(others[0].type.integers or (1,)) == {0}:
