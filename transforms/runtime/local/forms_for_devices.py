@@ -5,9 +5,10 @@ from collections.abc import Collection
 import numpy as np
 
 from mo_loop.graph.dimension import Dimension, low
-from mo_loop.graph.shape import element_count, of_declared_sizes
+from mo_loop.graph.shape import assume_fixed, element_count, of_declared_sizes
 from mo_loop.graph.types import i64
 from mo_loop.ops.control import Control
+from mo_loop.ops.convolution import Filtered
 from mo_loop.ops.recurrent import Recurrent, Sequence
 from mo_loop.target import ARM, ERROR, GPU
 from mo_loop.transforms.low_precision.weights import KEEPING_8_BITS, LEVELS
@@ -286,3 +287,29 @@ def AddDimensionToTransposedGroups(node: ops.GroupConvolutionBackpropData) -> No
         **node.attribute_values() | more,
     )
     return ops.Squeeze(wide, [2])
+
+
+@rule(wrap_type((ops.Convolution, ops.GroupConvolution)), "the operation on a row", Gap(
+    "gpu-column", "a convolution of a column of known height and of an unknown batch takes wrong numbers, or ends the "
+    "process", device=GPU,
+))
+def ConvolveRow(node: Filtered) -> Node | None:
+    """Convolution(x : [N,8,9,1], w : [O,8,3,1])  ->  the same of [N,8,1,9] and [O,8,1,3], moved back
+
+    The plugin swaps the height and the width for a faster kernel (`can_swap_xy`), but not in the sizes that the kernel
+    gets in each inference. With one dimension, and some activations after it, a convolution does not compile.
+    """
+    x, filters = node.operands
+    batch, *_, height, width = of_declared_sizes(x.shape) or (None, None, None)
+    *groups, rows, columns = filters.type.dims
+    is_column = x.rank == 4 and width == columns == 1 and rows != 1 and node.pads_begin[1] == node.pads_end[1] == 0
+    is_each_alone = isinstance(node, ops.GroupConvolution) and groups[1:] == [1, 1]
+    if not is_column or is_each_alone or isinstance(batch, int) or not isinstance(height, int):
+        return None
+    if not isinstance(filters.node, Constant):  # the runtime finds quantised filters before a convolution alone
+        return None
+    assume_fixed(x.type.dims[3:])
+    swapped = {name: getattr(node, name)[::-1] for name in ("strides", "dilations", "pads_begin", "pads_end")}
+    convolve = F.GroupConvolution if isinstance(node, ops.GroupConvolution) else F.Convolution
+    row, kernel = F.Unsqueeze(F.Squeeze(x, [3]), [2]), F.Constant(filters.node.array.swapaxes(-1, -2), graph=node.graph)
+    return ops.Unsqueeze(F.Squeeze(convolve(row, kernel, **node.attribute_values() | swapped), [2]), [3])
