@@ -78,7 +78,8 @@ def RaiseRankOfSizes(node: ops.Multiply) -> Node | None:
 
 @maximum_rule(
     wrap_type(
-        (ops.MatMul, ops.Select, ops.Broadcast, Control), when=lambda y: y.graph.has(ops.Split, ops.VariadicSplit)
+        (ops.MatMul, ops.Select, ops.Broadcast, ops.Split, ops.VariadicSplit, Control),
+        when=lambda y: y.graph.has(ops.Split, ops.VariadicSplit),
     ),
     "`max(p, p)`",
     Gap(
@@ -90,26 +91,41 @@ def RaiseRankOfSizes(node: ops.Multiply) -> Node | None:
         "gpu-elements-of-whole",
         "a product, `Select`, `Broadcast`, `If` or loop that reads a piece of a `Split` of unknown size, or a view of "
         "one, reads the elements of the whole; `Select` a piece of known size too, in a model of unknown sizes, where "
-        "an `If` does not take it (\"Unexpected layout of input memory\")",
+        "an `If` does not take it (\"Unexpected layout of input memory\"); so does a `Split` or `VariadicSplit` along "
+        "axis 1 of a piece of a `Split` along axis 1, or of a view of one along any axis",
         device=GPU,
     ),
 )
 def CopyPieces(node: Node) -> Use | None:
     """MatMul(x, Split(w, 0)[1], transpose_b)  ->  MatMul(x, max(p, p), transpose_b) with p = Split(w, 0)[1]
     Select(c, Split(x : [?,4], 1)[0], 0)  ->  Select(c, max(p, p), 0) with p = Split(x, 1)[0]
+    Split(Split(x : [?,4], 1)[1], 1)  ->  Split(max(p, p), 1) with p = Split(x, 1)[1]
 
     A piece has the memory of the whole. The plugin rearranges a matrix of weights, with the bytes around it; kernels
-    for unknown sizes get no strides.
+    for unknown sizes get no strides, and a piece along axis 1 that is made in place counts from the whole.
     """
     for port, value in enumerate(node.operands):
         source = source_of(value, VIEWS)
         if not isinstance(source.node, ops.Split | ops.VariadicSplit):
+            continue
+        if isinstance(node, ops.Split | ops.VariadicSplit) and not _is_made_in_place(node, source):
             continue
         is_matrix = isinstance(node, ops.MatMul) and port == 1 and node.transpose_b and value.rank == 2
         of_any_size = isinstance(node, ops.Select | ops.If) and not is_static_model(node.graph)
         if is_matrix or of_any_size or not is_declared(source):
             return Use(node, port)
     return None
+
+
+def _is_made_in_place(node: ops.Split | ops.VariadicSplit, source: Value) -> bool:
+    """Whether the plugin makes both these pieces and `source`, which they are pieces of, without a copy."""
+    of_view = node.operands[0] is not source
+    return isinstance(source.node, ops.Split) and _is_along_1(node) and (of_view or _is_along_1(source.node))
+
+
+def _is_along_1(node: ops.Split | ops.VariadicSplit) -> bool:
+    whole, axis = node.operands[:2]
+    return bool({1, 1 - (whole.rank or 0)} & set(axis.type.integers or ()))
 
 
 @maximum_rule(
