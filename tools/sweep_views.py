@@ -6,12 +6,13 @@
 
 A piece is a view of the whole tensor, and an operand of a Concat is written into the result of the Concat. A kernel
 that does not know where its tensor begins computes with other elements. Each operation of sweep_views.txt is run behind
-each view of VIEWS, with known and with unknown sizes; one model has all views of an operation, and where it does not
+each view of `graphs`, with known and with unknown sizes; one model has all views of an operation, and where it does not
 run, each view has a model of its own. A view is named if it differs from the CPU, or does not run; `direct` is the
 operation of the model's input.
 """
 
 import argparse
+import math
 import re
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.graph import Graph
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.support.workers import Pool
@@ -38,68 +40,61 @@ OPERATIONS = [
     (name, text, [tuple(map(int, shape.split("x"))) for shape in shapes.split()])
     for name, text, shapes in (line.split(" | ") for line in LINES if not line.startswith("#"))
 ]
-VIEWS = (
-    "direct", "Split of the first", "Split of the last", "Slice", "Slice from 1", "Squeeze of Split",
-    "Reshape of Split", "Unsqueeze of Split", "row of Split", "part of Concat", "part of last Concat", "into Concat",
-)
 
 
-def behind(view: str, text: str, shape: tuple[int, ...], at: int) -> str | None:
-    """The lines of a graph in which the operation reads the data through a view; None where the rank has no such."""
+def graphs(text: str, shape: tuple[int, ...]) -> dict[str, str]:
+    """View -> the lines of a graph in which the operation reads the data through it, with names of their own."""
     rank, last = len(shape), len(shape) - 1
-    *before, made_last = text.split("; ")
     double, wide = (2 * shape[0], *shape[1:]), (*shape[:-1], 2 * shape[-1])
-    flat = int(np.prod(shape))
-    wholes: dict[str, tuple[tuple[int, ...], str]] = {
+    half = "%q, %p = Split(%x, 0) {num_splits: 2}"
+    of_half = "%q, %s = Split(%x, 0) {num_splits: 2}\n%p = "
+    views: dict[str, tuple[tuple[int, ...], str]] = {
         "direct": (shape, ""),
-        "Split of the first": (double, "%q, %p = Split(%x, 0) {num_splits: 2}"),
+        "Split of the first": (double, half),
         "Split of the last": (wide, f"%q, %p = Split(%x, {last}) {{num_splits: 2}}"),
         "Slice": (double, f"%p = Slice(%x, [{shape[0]}], [{double[0]}], [1], [0])"),
         "Slice from 1": (wide, f"%p = Slice(%x, [1], [{shape[-1] + 1}], [1], [{last}])"),
-        "Squeeze of Split": ((2, *shape), "%q, %s = Split(%x, 0) {num_splits: 2}\n%p = Squeeze(%s, [0])"),
-        "Reshape of Split": ((2 * flat,), f"%q, %s = Split(%x, 0) {{num_splits: 2}}\n%p = Reshape(%s, {list(shape)})"),
-        "Unsqueeze of Split": (
-            (2 * shape[1], *shape[2:]) if rank > 1 and shape[0] == 1 else (),
-            "%q, %s = Split(%x, 0) {num_splits: 2}\n%p = Unsqueeze(%s, [0])",
-        ),
-        "row of Split": (double if "%w" in text else (), "%q, %p = Split(%x, 0) {num_splits: 2}"),
+        "Squeeze of Split": ((2, *shape), of_half + "Squeeze(%s, [0])"),
+        "Reshape of Split": ((2 * math.prod(shape),), of_half + f"Reshape(%s, {list(shape)})"),
         "part of Concat": (shape, "%o = Sin(%x)\n%p = Cos(%x)\n%j = Concat(%o, %p) {axis: 0}"),
         "part of last Concat": (shape, f"%o = Sin(%x)\n%p = Cos(%x)\n%j = Concat(%o, %p) {{axis: {last}}}"),
-        "into Concat": (shape, ""),
     }
-    whole, made = wholes[view]
-    if not whole:
-        return None
-    other = shape
-    if view == "row of Split":  # another operand of more rows: the piece is broadcast
-        if shape[0] == 1 or re.match("Concat|Gather|Scatter|MatMul|Conv|Logical|Select", made_last):
-            return None
-        whole, other = (2, *shape[1:]), (3, *shape[1:])
-    type_ = [f"f32[{','.join(map(str, dims))}]" for dims in (whole, other, shape)]
-    outputs = "%y, %y2" if made_last.startswith(("Split", "TopK")) else "%y"
-    lines = [f"%x = Parameter : {type_[0]}"]
-    lines += [f"%w = Parameter : {type_[1]}"] if "%w" in text else []
-    lines += [f"%i = Parameter : {type_[2]}"] if "%i" in text else []
-    lines += made.splitlines()
-    data = "%p" if made else "%x"
-    lines += [line.replace("%p", data) for line in (*before, f"{outputs} = {made_last}")]
+    if rank > 1 and shape[0] == 1:
+        views["Unsqueeze of Split"] = (2 * shape[1], *shape[2:]), of_half + "Unsqueeze(%s, [0])"
+    *_, made = text.split("; ")
+    if "%w" in text and shape[0] > 1 and not re.match("Concat|Gather|Scatter|MatMul|Conv|Logical|Select", made):
+        views["row of Split"] = (2, *shape[1:]), half  # the other operand has more rows: the piece is broadcast
+    is_scalar = rank == 1 and text.startswith("Reduce") and "keep_dims: false" in text
+    if not is_scalar and not re.match("Less|Great|Equal|NotEqual|Logical|IsNaN|Convert|NonZero", made):
+        views["into Concat"] = shape, ""  # with a tensor of the same type and rank
+    return {view: _graph(view, text, shape, *parts, at) for at, (view, parts) in enumerate(views.items())}
+
+
+def _graph(view: str, text: str, shape: tuple[int, ...], whole: tuple[int, ...], piece: str, at: int) -> str:
+    *before, made = text.split("; ")
+    outputs = "%y, %y2" if made.startswith(("Split", "TopK")) else "%y"
+    inputs = {"%x": whole, "%w": (3, *shape[1:]) if view == "row of Split" else shape, "%i": shape}
+    lines = [
+        *(f"{name} = Parameter : f32{list(sizes)}" for name, sizes in inputs.items() if name == "%x" or name in text),
+        *piece.splitlines(),
+        *(line.replace("%p", "%p" if piece else "%x") for line in (*before, f"{outputs} = {made}")),
+    ]
     if view == "into Concat":
-        if rank == 1 and text.startswith("Reduce") and "keep_dims: false" in text:
-            return None
-        lines += ["%z = Tanh(%y)", "%j = Concat(%z, %y) {axis: 0}"]
-        if made_last.startswith(("Less", "Great", "Equal", "NotEqual", "Logical", "IsNaN", "Convert", "NonZero")):
-            return None
-    elif "%j" in made:
-        lines.append("Result(%j)")
-    lines += [f"Result({each})" for each in (["%j"] if view == "into Concat" else outputs.split(", "))]
-    body = "\n".join(lines)
-    return re.sub(r"%(\w+)", rf"%\g<1>_{at}", body)
+        lines += ["%z = Tanh(%y)", "%j = Concat(%z, %y) {axis: 0}", "Result(%j)"]
+    else:
+        lines += [f"Result({each})" for each in (*(["%j"] if "%j" in piece else []), *outputs.split(", "))]
+    return re.sub(r"%(\w+)", rf"%\g<1>_{at}", "\n".join(lines))
+
+
+def joined(texts: Iterable[str]) -> Graph:
+    """One graph of several: Parameters come first, and Results last."""
+    lines = "\n".join(texts).splitlines()
+    return parse("\n".join(sorted(lines, key=lambda line: ("Parameter" not in line, line.startswith("Result")))))
 
 
 def write(text: str, path: Path, plain: bool) -> None:
     """The IR of a graph, after the rules for the GPU device or as it is."""
-    order = sorted(text.splitlines(), key=lambda line: ("Parameter" not in line, line.startswith("Result")))
-    graph = parse("\n".join(order))
+    graph = joined([text])
     if not plain:
         Manager(default_pipeline(target=Target(device=GPU)), config=PassConfig()).run(graph)
         last_check(graph)
@@ -122,7 +117,7 @@ def tasks(only: Iterable[str], plain: bool) -> list[Task]:
 def judged(task: Task) -> dict[str, str]:
     """The differences from the CPU and the errors, by view."""
     _, text, shape, known, plain = task
-    found = {view: lines for at, view in enumerate(VIEWS) if (lines := behind(view, text, shape, at)) is not None}
+    found = graphs(text, shape)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "graph.xml")
         together = _differences(found, known, path, plain)

@@ -175,7 +175,7 @@ def SelectElements(node: If) -> str:
     reason = _refusal(node)
     if reason:
         return "" if _select_constants(node) else reason
-    condition = node.operands[0] if node.operands[0].rank == 0 else node.operands[0].reshape([])
+    condition = _scalar(node.operands[0])
     branches = (port_maps.inlined(node, taken) for taken in (True, False))
     for output, one, other in zip(node.outputs, *branches, strict=True):
         chosen = F.Select(condition, one, other)
@@ -213,12 +213,16 @@ def _select_constants(node: If) -> bool:
             found += [(output, one, other)] if any(map(_keeps_memory, output.uses)) else []
     if not found or len(found) == sum(output.is_used for output in node.outputs):
         return False
-    condition = condition.reshape([]) if condition.rank else condition
+    condition = _scalar(condition)
     for output, *constants in found:
         values = (Constant(each.tensor, graph=node.graph) for each in constants)
         replace_output(output, F.Select(condition, *values))
     port_maps.drop_unused_outputs(node)
     return True
+
+
+def _scalar(condition: Value) -> Value:
+    return condition if condition.rank == 0 else condition.reshape([])
 
 
 def _is_element(value: Value) -> bool:

@@ -1,7 +1,5 @@
 """Operators that move elements without changing them: Reshape, Squeeze, Transpose, Concat, Split, Slice and others."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from mo_loop.frontend.ops.shared import constant_like, integers, near, ones, ranked, require_choice, zeros
@@ -193,23 +191,24 @@ def _split(x: Value, sizes, axis: int, node: Context):
     return ops.VariadicSplit(x, axis, list(sizes))
 
 
-def _bounds(numbers: Sequence[int]) -> list[int]:
-    """Bounds in 32 bits. Those from 10^9 on mean "to the end", as exporters of JAX write it: as bounds of the size, for
-    which a GPU allocates memory, they would not fit into it."""
-    return [bound if abs(bound) < 10**9 else FAR if bound > 0 else -FAR for bound in numbers]
+NO_BOUND = 10**9
+"""From here on a constant bound of Slice means the end, as exporters of JAX write it. A GPU allocates memory for the
+largest size, and this one would not fit into it."""
 
 
 @translates("Slice", since=1)
 def slice_1(data, *, starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple[int, ...] | None = None):
     """The bounds are attributes."""
     places = list(range(len(starts))) if axes is None else list(axes)
-    return ops.Slice(data, _bounds(starts), _bounds(ends), [1] * len(starts), places)
+    return ops.Slice(data, near(starts, NO_BOUND), near(ends, NO_BOUND), [1] * len(starts), places)
 
 
 @translates("Slice", since=10, one_rank="data")
 def slice_10(data, starts, ends, axes=None, steps=None):
     """The bounds are inputs, and there are steps."""
-    bounds = [value if integers(value) is None else _bounds(integers(value) or ()) for value in (starts, ends)]
+    bounds = [
+        value if (known := integers(value)) is None else near(known, NO_BOUND) for value in (starts, ends)
+    ]
     count = next((len(bound) for bound in bounds if isinstance(bound, list)), None)
     if count is None:
         count = vector_length(starts.type)

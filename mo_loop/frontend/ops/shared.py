@@ -119,9 +119,10 @@ def one_integer(value: Value | None) -> int | None:
     return None if known is None else known[0]
 
 
-def near(numbers: Sequence[int]) -> list[int]:
-    """Indices clamped to 32 bits: in models, INT64_MAX means "to the end" and INT64_MIN "to the beginning"."""
-    return [max(min(number, FAR), -FAR) for number in numbers]
+def near(numbers: Sequence[int], far: int = FAR) -> list[int]:
+    """Indices in 32 bits: in models, INT64_MAX means "to the end" and INT64_MIN "to the beginning", as all do from
+    `far` on."""
+    return [number if abs(number) < far else FAR if number > 0 else -FAR for number in numbers]
 
 
 def counted(count: Length, like: Value) -> Value:

@@ -154,15 +154,13 @@ def CopyRows(node: Op) -> Value | None:
     whole, *others = node.operands
     is_slice = isinstance(node, ops.Slice)
     axes = (0,) if is_slice and len(others) < 4 else others[3 if is_slice else 0].type.integers or ()
-    if not is_slice and not is_declared(whole):
-        known = (each for each in node.outputs[int(axes == (0,)):] if is_declared(each) and not is_inferred(each))
-        return next((each for each in known if _is_read_from_start(each, True)), None)
-    if whole.rank not in (1, 2) or not is_declared(whole):
-        return None
-    if is_slice and set(others[0].type.integers or (1,)) == {0}:
-        return None
-    are_rows = bool({0, -whole.rank} & set(axes))
-    pieces = node.outputs[0 if is_slice else 1 :]  # the first one begins where the whole does
+    if is_declared(whole):
+        if whole.rank not in (1, 2) or (is_slice and set(others[0].type.integers or (1,)) == {0}):
+            return None
+        are_rows = bool({0, -whole.rank} & set(axes))
+        pieces = node.outputs[0 if is_slice else 1 :]  # the first one begins where the whole does
+    else:
+        are_rows, pieces = True, () if is_slice else node.outputs[1 if axes == (0,) else 0 :]
     found = (each for each in pieces if is_declared(each) and not is_inferred(each))  # the host computes sizes
     return next((each for each in found if _is_read_from_start(each, are_rows)), None)
 
