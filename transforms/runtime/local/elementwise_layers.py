@@ -12,7 +12,6 @@ from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import (
     LocalRule,
     both_orders,
-    is_declared,
     is_one_element,
     is_weights,
     maximum_rule,
@@ -315,8 +314,8 @@ def ConvertFirst(node: ops.Binary) -> Node | None:
 
 @rule(wrap_type(ops.Binary, when=lambda y: (y.rank or 0) >= 5), "the inputs in the other order, or `Unsqueeze`", Gap(
     "first-input-of-lower-rank",
-    "an elementwise operation of dynamic shape and rank 5 or more whose first input has fewer dimensions gives wrong "
-    "values, or does not run", device=GPU,
+    "an elementwise operation of rank 5 or more whose first input has fewer dimensions gives wrong values, or does not "
+    "run, in a model with dynamic shapes", device=GPU,
 ))
 def RaiseRankOfFirst(node: ops.Binary) -> Node | None:
     """x : [?,?] + y : [?,?,?,?,?]  ->  y + x, and with comparisons of the other direction
@@ -327,41 +326,47 @@ def RaiseRankOfFirst(node: ops.Binary) -> Node | None:
     x, y = node.operands
     if x.rank is None or y.rank is None or x.rank >= y.rank or y.rank < 5 or isinstance(x.node, Constant):
         return None
-    if is_declared(x) and is_declared(y):
-        return None
     if type(node) in _EXCHANGED and not _is_widened(x):
         return _EXCHANGED[type(node)](y, x, auto_broadcast=node.auto_broadcast)
     node.graph.set_input(node, 0, F.Unsqueeze(x, list(range(y.rank - x.rank))))
     return node
 
 
-def _have_same_elements(value: Value) -> bool:
-    """Whether both inputs have equal elements and other ranks, as the device compares sizes."""
+def _is_fused(value: Value) -> bool:
+    """Whether the device takes one input, of another rank, for a tensor that broadcasts to the other, and it does not.
+
+    Missing dimensions count there as the last, or with 4 and more as those behind the second.
+    """
     x, y = value.node.inputs[:2]  # faster than `operands`: each sum asks
     if x is None or y is None or x.rank == y.rank or x.rank is None or y.rank is None:
         return False
-    if x.rank < 4 or y.rank < 4:
-        return all(now(size) == 1 for size in (*x.type.dims, *y.type.dims))
-    count = element_count(x.shape)
-    return isinstance(count, int) and count == element_count(y.shape)
+    low, high = ([now(size) for size in each.shape or ()] for each in sorted((x, y), key=lambda each: each.type.rank))
+    if None in low or None in high:
+        return False
+    padded = [*low, *[1] * (len(high) - len(low))]
+    if all(n in (1, m) for n, m in zip(high, padded, strict=True)):
+        return True
+    if all(n in (1, m) for n, m in zip(padded, high, strict=True)):
+        return any(n != 1 and m == 1 for n, m in zip(reversed(low), reversed(high), strict=False))
+    return len(low) >= 4 and element_count(x.shape) == element_count(y.shape)
 
 
 @rule(
-    wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_have_same_elements),
+    wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_is_fused),
     "`Unsqueeze` of the input of lower rank",
     Gap(
         "fused-input-of-higher-rank",
-        "a sum, difference, product or quotient of two inputs of one element does not compile if one is the result of "
-        "another such operation and has fewer dimensions (\"Unfoldable higher-rank fused eltwise peer\"); with 4 or "
-        "more dimensions the result loses dimensions",
-        severity=ERROR, device=GPU,
+        "a sum, difference, product or quotient of inputs of other ranks, of which one is the result of another such "
+        "operation, loses dimensions (`[2,3,1] + [1,3]`), or does not compile (\"Unfoldable higher-rank fused eltwise "
+        "peer\", `[3] + [3,1]`), in a model with dynamic shapes",
+        device=GPU,
     ),
 )
 def RaiseRankOfFused(node: ops.Binary) -> Node | None:
-    """x : [] + y : [1]  ->  Unsqueeze(x, 0) + y    x : [1,1,2,3] + y : [1,1,1,2,3]  ->  Unsqueeze(x, 0) + y
+    """x : [] + y : [1]  ->  Unsqueeze(x, 0) + y    x : [2,1,3] + y : [2,1]  ->  x + Unsqueeze(y, 0)
 
-    The device makes the operation a part of the one that computes x if the sizes agree when missing dimensions count as
-    1. The result then has the rank of x. Sizes [3] and [1,3] do not agree: dimensions that are missing are the last.
+    The device makes the operation a part of the one that computes x if y broadcasts to the shape of x when missing
+    dimensions are the last. The result then has the shape of x: [2,1,3], not [2,2,3]. Sizes [3] and [1,3] do not agree.
     """
     port, (low, high) = min(enumerate(both_orders(node)), key=lambda each: each[1][0].type.rank)
     if isinstance(low.node, Constant) or isinstance(high.node, Constant):  # see UnsqueezeToConstantRank
